@@ -13,13 +13,12 @@ import (
 	"earshot/internal/testkit/tier"
 )
 
-// TestTheOfficialClientsListAndCallTheTools tries the running program with clients
-// that others wrote: the Inspector's command line and the TypeScript SDK, which
-// holds answers against the schemas by itself.
+// TestTheOfficialClientsListAndCallTheTools tries the running program with official clients: the
+// Inspector's command line and the TypeScript SDK, which validates answers against the schemas.
 //
-// The Inspector is what `@modelcontextprotocol/inspector --cli` starts, without the
-// 120 MB of a web UI around it; later versions want Node 22. It looks for a
-// package.json above its working directory, so it works in node_modules.
+// `@modelcontextprotocol/inspector --cli` starts the same Inspector, but it also installs 120 MB of
+// web UI, and later versions need Node 22. The Inspector looks for a package.json above its working
+// directory, so it works in node_modules.
 func TestTheOfficialClientsListAndCallTheTools(t *testing.T) {
 	tier.Slow(t, "installs and runs the official clients")
 	tier.Needs(t, "node", "npm", "python3")
@@ -68,12 +67,12 @@ func TestTheOfficialClientsListAndCallTheTools(t *testing.T) {
 	require.Len(t, resources.Resources, 2)
 }
 
-// inspect runs the Inspector and decodes what it prints.
+// inspect runs the Inspector and decodes its output.
 func (n *nodeProject) inspect(p *program, into any, args ...string) {
 	n.t.Helper()
 	said := n.mustRun("npm", append([]string{
 		"run", "--silent", "inspector", "--", p.url + "/mcp", "--transport", "http", "--header", "Authorization: Bearer " + p.key,
 	}, args...)...)
-	_, printed, _ := strings.Cut(said, "{") // a notice about versions stands before it
+	_, printed, _ := strings.Cut(said, "{") // A notice about versions comes before it.
 	require.NoError(n.t, json.Unmarshal([]byte("{"+printed), into), said)
 }

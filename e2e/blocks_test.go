@@ -20,7 +20,7 @@ type blocks struct {
 	used     map[string]bool
 }
 
-// readBlocks fails if a block of the page has no name of its own.
+// readBlocks reads the blocks of a page. It fails if a block has no unique name.
 func readBlocks(t *testing.T, page string) *blocks {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(repository, "docs", page))

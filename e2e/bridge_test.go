@@ -19,8 +19,8 @@ import (
 
 const listTools = `{"jsonrpc":"2.0","id":7,"method":"tools/list","params":{}}` + "\n"
 
-// behindGateway is `earshot mcp`, not started yet, whose way to the service leads through
-// a gateway that answers the messages itself.
+// behindGateway prepares `earshot mcp` behind a gateway that answers the messages itself. The
+// caller starts the command.
 func behindGateway(t *testing.T, messages http.HandlerFunc) (p *program, cmd *exec.Cmd, stdin io.Writer) {
 	t.Helper()
 	app := apptest.Start(t, apptest.Options{})
@@ -42,7 +42,7 @@ func TestTheBridgeEndsAtTheFirstSignalWhateverItWaitsFor(t *testing.T) {
 	t.Parallel()
 	arrived := make(chan struct{}, 1)
 	hang := func(_ http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body) // else nobody notices that the bridge is gone
+		_, _ = io.Copy(io.Discard, r.Body) // Otherwise the server doesn't notice that the bridge is gone.
 		arrived <- struct{}{}
 		<-r.Context().Done()
 	}
@@ -50,7 +50,7 @@ func TestTheBridgeEndsAtTheFirstSignalWhateverItWaitsFor(t *testing.T) {
 	s := p.run(cmd)
 	_, err := io.WriteString(stdin, listTools)
 	require.NoError(t, err)
-	<-arrived // so it waits for an answer, and for the next line
+	<-arrived // Now the bridge waits for an answer and for the next line.
 	require.NoError(t, cmd.Process.Signal(os.Interrupt))
 	require.Eventually(t, func() bool {
 		select {

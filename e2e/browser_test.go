@@ -23,7 +23,7 @@ import (
 	"earshot/internal/testkit/tier"
 )
 
-// inBrowser runs a play of e2e/browser, in which so many things come true.
+// inBrowser runs a play of e2e/browser and checks the number of its successful steps.
 func inBrowser(t *testing.T, play string, plays int, env ...string) {
 	t.Helper()
 	chromium, err := exec.LookPath("chromium")
@@ -34,8 +34,8 @@ func inBrowser(t *testing.T, play string, plays int, env ...string) {
 	t.Log(said)
 }
 
-// TestPublicBoardsInABrowser has e2e/browser vote, post and comment as end-users do, without
-// scripts, and look at every page with axe. PUBLIC_BOARD_SHOTS is a directory for pictures.
+// TestPublicBoardsInABrowser lets e2e/browser vote, post and comment as end-users do, without
+// scripts, and check every page with axe. PUBLIC_BOARD_SHOTS is a directory for screenshots.
 func TestPublicBoardsInABrowser(t *testing.T) {
 	tier.Slow(t, "a browser visits every page")
 	tier.Needs(t, "node", "npm", "chromium")
@@ -58,14 +58,14 @@ func TestPublicBoardsInABrowser(t *testing.T) {
 	require.Nil(t, p.first("/v1/contacts?email=vera@example.com"), "who was erased is none, though her browser knew her")
 }
 
-// preferences is the page on which a contact chooses what to be told of by e-mail: as e-mails link it.
+// preferences returns the link to a contact's e-mail preferences, as e-mails have it.
 func (p *program) preferences(slug string) string {
 	p.t.Helper()
 	const address = "reader@example.com"
 	p.must(http.MethodPost, "/v1/contacts/identify", map[string]any{"externalUserId": "reader", "email": address})
 	of, err := publicid.Parse[publicid.Organization](p.must(http.MethodGet, "/v1/organization", nil))
 	require.NoError(p.t, err)
-	// The key of configured.
+	// configured uses the same key.
 	key := []byte(strings.Repeat("k", 32))
 	own, err := hkdf.Key(sha256.New, key, nil, "earshot preferences", sha256.Size)
 	require.NoError(p.t, err)
@@ -77,9 +77,9 @@ func (p *program) preferences(slug string) string {
 	return p.url + "/b/" + slug + "/-/preferences?token=" + base64.RawURLEncoding.EncodeToString(mac.Sum(sum))
 }
 
-// TestTheWidgetInABrowserOnAnotherSite has e2e/browser play the widget as a person uses it, who also
-// writes a post: on a page of another site, with a strict policy, and with the cookies of third
-// parties blocked.
+// TestTheWidgetInABrowserOnAnotherSite lets e2e/browser use the widget as a person does and write a
+// post. The page is on another site and has a strict policy, and the browser blocks third-party
+// cookies.
 func TestTheWidgetInABrowserOnAnotherSite(t *testing.T) {
 	tier.Slow(t, "a browser plays the widget")
 	tier.Needs(t, "node", "npm", "chromium")
@@ -103,7 +103,7 @@ func TestTheWidgetInABrowserOnAnotherSite(t *testing.T) {
 	require.Equal(t, "Ada", known["name"])
 }
 
-// site is a customer's, whose pages hold the widget.
+// site is a customer's site, whose pages embed the widget.
 type site struct {
 	*httptest.Server
 	program *program
@@ -130,12 +130,12 @@ func newSite(t *testing.T, p *program, board string) *site {
 	return s
 }
 
-// origin is the site by one of its names, which browsers take for different sites.
+// origin returns one of the site's origins. Browsers treat them as different sites.
 func (s *site) origin(name string) string {
 	return "http://" + name + ".localhost:" + s.URL[strings.LastIndex(s.URL, ":")+1:]
 }
 
-// page has the policy that docs/widget.md asks of pages, and nothing more.
+// page serves a page with exactly the policy that docs/widget.md requires.
 func (s *site) page(w http.ResponseWriter, _ *http.Request) {
 	service := s.program.url
 	w.Header().Set("Content-Security-Policy", "default-src 'none'; script-src 'self' "+service+"; connect-src 'self' "+service+"; frame-src "+service+
@@ -145,7 +145,7 @@ func (s *site) page(w http.ResponseWriter, _ *http.Request) {
 <script src="%s/widget.js" data-workspace="northwind" data-board="ideas" async></script></body></html>`, service)
 }
 
-// widgetToken is what the site's server signs.
+// widgetToken returns a token that the site's server has signed.
 func widgetToken(t *testing.T, p *program) string {
 	t.Helper()
 	_, secret := p.send(http.MethodPost, "/v1/widget/secrets", nil)
@@ -160,8 +160,8 @@ func widgetToken(t *testing.T, p *program) string {
 	return text
 }
 
-// TestTheSamplesOfTheWidgetsDocumentationSignTokens runs what docs/widget.md tells servers to do, in
-// each language, and has the service take what they sign.
+// TestTheSamplesOfTheWidgetsDocumentationSignTokens runs the server samples of docs/widget.md in
+// each language and checks that the service accepts their tokens.
 func TestTheSamplesOfTheWidgetsDocumentationSignTokens(t *testing.T) {
 	tier.Slow(t, "compiles the sample in Go")
 	tier.Needs(t, "node", "python3")
@@ -187,7 +187,7 @@ func TestTheSamplesOfTheWidgetsDocumentationSignTokens(t *testing.T) {
 			file := filepath.Join(t.TempDir(), run.file)
 			require.NoError(t, os.WriteFile(file, []byte(s.code), 0o600))
 			cmd := exec.CommandContext(t.Context(), run.command[0], append(run.command[1:], file)...)
-			cmd.Dir = repository // whose modules the sample in Go uses
+			cmd.Dir = repository // The sample in Go uses its modules.
 			cmd.Env = append(cleanEnviron(), "WIDGET_SECRET_ID="+secret["id"].(string), "WIDGET_SECRET="+secret["secret"].(string), "ORGANIZATION_ID="+organization)
 			token, err := cmd.Output()
 			require.NoError(t, err)

@@ -17,13 +17,13 @@ import (
 
 const interrupt = syscall.SIGTERM
 
-// failures are all the ways in which an attempt fails.
+// failures are all errors of attempts.
 var failures = []string{
 	"blocked_address", "connection_refused", "connection_reset", "dns_error", "http_status", "invalid_url", "redirect",
 	"timeout", "tls_error",
 }
 
-// tell has everything happen.
+// tell plays all chapters.
 func (s *story) tell() {
 	fine, broken := s.receivers()
 	s.feedback()
@@ -39,8 +39,8 @@ func (s *story) tell() {
 	s.break500(fine)
 }
 
-// receivers registers a webhook for each way in which a receiver behaves. It returns
-// one that is well and one that answers 500.
+// receivers registers a webhook for each behaviour of a receiver. It returns a healthy one and one
+// that answers 500.
 func (s *story) receivers() (fine, broken string) {
 	c, t := s.planted, s.t
 	answer := func(status int) http.HandlerFunc {
@@ -65,8 +65,8 @@ func (s *story) receivers() (fine, broken string) {
 	} {
 		s.hook(origin, "changelog.published")
 	}
-	// Rows from before the guard, which would be refused today, and from before URLs
-	// were sealed, until a rotation seals them.
+	// Rows from before the guard, which would be refused today. They are also older than sealed
+	// URLs, until a rotation seals them.
 	for _, origin := range []string{"http://10.1.2.3", "ftp://127.0.0.1"} {
 		id, err := publicid.Parse[publicid.Webhook](s.hook(nobody(t), "changelog.published"))
 		require.NoError(t, err)
@@ -82,7 +82,7 @@ func (s *story) receivers() (fine, broken string) {
 	return fine, broken
 }
 
-// feedback makes every event.
+// feedback causes every event.
 func (s *story) feedback() {
 	c := s.planted
 	contact := s.must(http.MethodPost, "/v1/contacts", map[string]any{
@@ -96,7 +96,7 @@ func (s *story) feedback() {
 	board := s.must(http.MethodPost, "/v1/boards", map[string]any{"name": "Ideas"})
 	text := func(as string) map[string]any { return map[string]any{"text": c.plant(as)} }
 	var post string
-	for range 10 { // five attempts each, and 50 disable a webhook
+	for range 10 { // Each has five attempts, and 50 disable a webhook.
 		post = s.must(http.MethodPost, "/v1/boards/"+board+"/posts", map[string]any{
 			"title": c.plant("post's title"), "body": text("post's text"), "contactId": contact,
 		})
@@ -111,7 +111,7 @@ func (s *story) feedback() {
 	})
 }
 
-// keys come and go.
+// keys makes and removes API keys.
 func (s *story) keys() {
 	_, made := s.send(http.MethodPost, "/v1/api-keys", map[string]any{"name": "second", "scope": "read"})
 	s.rememberKey(made["key"])
@@ -128,7 +128,7 @@ func (s *story) keys() {
 	s.refused(http.StatusUnauthorized, http.MethodGet, "/v1/me", "", "Authorization", "Bearer "+revoked)
 }
 
-// refuse has the API say no in every way.
+// refuse causes every kind of refused request.
 func (s *story) refuse() {
 	c := s.planted
 	wrong := func() string { return c.plant("what was refused") }
@@ -174,7 +174,7 @@ func (s *story) again(webhook string) {
 	}, waitLimit, lookEvery)
 }
 
-// break500 has a URL that can't be opened, which is our fault.
+// break500 stores a URL that can't be opened, which is an error of the service.
 func (s *story) break500(webhook string) {
 	id, err := publicid.Parse[publicid.Webhook](webhook)
 	require.NoError(s.t, err)
@@ -182,7 +182,7 @@ func (s *story) break500(webhook string) {
 	s.refused(http.StatusInternalServerError, http.MethodGet, "/v1/webhooks/"+webhook, "")
 }
 
-// failed are the errors of all attempts so far.
+// failed returns the errors of all attempts so far.
 func (s *story) failed(t require.TestingT) []string {
 	c, err := pgx.Connect(s.t.Context(), s.database)
 	require.NoError(t, err)

@@ -14,10 +14,10 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// spanCollector takes spans as a collector does: OTLP over HTTP.
+// spanCollector receives spans as a collector does: OTLP over HTTP.
 type spanCollector struct {
 	url string
-	// key is what it wants to see of who sends.
+	// key is the key that senders must send.
 	key string
 
 	mu    sync.Mutex
@@ -44,12 +44,12 @@ func newSpanCollector(t *testing.T, key string) *spanCollector {
 	return s
 }
 
-// settings have a process send all of its spans here.
+// settings returns the environment of a process that sends all of its spans here.
 func (s *spanCollector) settings() []string {
 	return []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + s.url, "OTEL_EXPORTER_OTLP_HEADERS=x-key=" + s.key, "OTEL_TRACES_SAMPLER=always_on"}
 }
 
-// all is every span so far, as text.
+// all returns all spans so far, as text.
 func (s *spanCollector) all() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

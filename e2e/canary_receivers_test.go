@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// receiver starts an endpoint of HTTP and returns its address with scheme.
+// receiver starts an HTTP server and returns its address with the scheme.
 func receiver(t *testing.T, answer http.HandlerFunc) string {
 	t.Helper()
 	r := httptest.NewServer(answer)
@@ -24,7 +24,7 @@ func receiver(t *testing.T, answer http.HandlerFunc) string {
 	return r.URL
 }
 
-// encrypted is a receiver whose certificate nobody trusts.
+// encrypted starts a receiver with an untrusted certificate.
 func encrypted(t *testing.T) string {
 	t.Helper()
 	r := httptest.NewUnstartedServer(http.NotFoundHandler())
@@ -34,8 +34,8 @@ func encrypted(t *testing.T) string {
 	return r.URL
 }
 
-// says is a receiver of raw TCP that reads a request's beginning, answers with
-// anything, and ends the connection. With nothing to say it waits for the other side to.
+// says starts a receiver on raw TCP. It reads the beginning of a request, writes the answer and
+// ends the connection. With an empty answer it waits until the other side ends the connection.
 func says(t *testing.T, answer string) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -60,7 +60,7 @@ func says(t *testing.T, answer string) string {
 	return "http://" + listener.Addr().String()
 }
 
-// nobody is an address that refuses connections.
+// nobody returns an address that refuses connections.
 func nobody(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -69,7 +69,7 @@ func nobody(t *testing.T) string {
 	return "http://" + listener.Addr().String()
 }
 
-// mailServer takes mail from whoever knows the password.
+// mailServer accepts mail from every client with the password.
 type mailServer struct {
 	address, user, password string
 
@@ -105,7 +105,7 @@ func (s *mailSession) Logout() error                        { return nil }
 func (s *mailSession) AuthMechanisms() []string             { return []string{sasl.Plain} }
 func (s *mailSession) Mail(string, *smtp.MailOptions) error { return nil }
 
-// Rcpt refuses everybody at first, in the words of servers, which quote the address.
+// Rcpt refuses the first recipient, with a typical message that quotes the address.
 func (s *mailSession) Rcpt(to string, _ *smtp.RcptOptions) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

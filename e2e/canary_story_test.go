@@ -19,20 +19,20 @@ import (
 	"earshot/internal/testkit"
 )
 
-// story is a deployment in which everything that is somebody's is a canary.
+// story is a deployment in which every customer's value is a canary.
 type story struct {
 	*program
 	planted canaries
 	known   map[string]string
 
-	database  string // with a login without a canary
+	database  string // Its login has no canary.
 	namespace client.Options
 	mails     *mailServer
 	traces    *spanCollector
 
 	api, working              *process
 	apiMetrics, workerMetrics string
-	// refusals are the error answers, said is what commands said.
+	// refusals has the error answers, and said the output of commands.
 	refusals bytes.Buffer
 	said     string
 }
@@ -43,7 +43,7 @@ func newStory(t *testing.T) *story {
 	c := s.planted
 	s.mails = newMailServer(t, c.plant("mail server's user"), c.plant("mail server's password"))
 	s.traces = newSpanCollector(t, c.plant("collector's key"))
-	key := func(as string) string { // of 32 bytes, which end in the word
+	key := func(as string) string { // 32 bytes that end in the word.
 		return base64.StdEncoding.EncodeToString([]byte(strings.Repeat("k", 10) + c.plant(as)))
 	}
 	settings := append(settingsOf(s.namespace),
@@ -74,7 +74,7 @@ func free(t *testing.T) string {
 	return fmt.Sprintf("127.0.0.1:%d", port)
 }
 
-// asRole is the database's URL with a login of its own, whose password is given.
+// asRole returns the database's URL with a new role that has the given password.
 func (s *story) asRole(t *testing.T, password string) string {
 	t.Helper()
 	role := "story_" + password[len(password)-8:]
@@ -96,8 +96,7 @@ func (s *story) exec(t *testing.T, sql string, args ...any) {
 	require.NoError(t, err)
 }
 
-// rememberKey looks for a key from now on, apart from its beginning, by which people
-// recognize it.
+// rememberKey makes a key a canary, except for its beginning, which people see to recognize it.
 func (s *story) rememberKey(key any) string {
 	text, _ := key.(string)
 	require.Greater(s.t, len(text), 40)
@@ -114,12 +113,12 @@ func (s *story) hook(origin string, events ...string) string {
 	return fmt.Sprint(made["id"])
 }
 
-// path is the rest of a URL, with tokens.
+// path returns the path and query of a URL, with tokens.
 func (s *story) path() string {
 	return "/" + s.planted.plant("URL's path") + "?token=" + s.planted.plant("URL's query")
 }
 
-// refused makes a request that has to fail and keeps all of its answer.
+// refused makes a request that must fail and keeps its whole answer.
 func (s *story) refused(status int, method, path, body string, header ...string) {
 	s.t.Helper()
 	r, err := http.NewRequest(method, s.url+path, strings.NewReader(body))

@@ -21,11 +21,11 @@ import (
 	"earshot/internal/testkit/tier"
 )
 
-// canaries are words that occur nowhere else, by what they are planted as.
+// canaries are unique words, by the kind of value in which they are planted.
 type canaries map[string][]string
 
-// plant makes a word and remembers it. It has lower-case letters and digits only, so
-// that slugs and search documents keep it.
+// plant makes and remembers a word. It has only lower-case letters and digits, so slugs and search
+// documents keep it.
 func (c canaries) plant(as string) string {
 	random := make([]byte, 8)
 	_, _ = rand.Read(random) // doesn't fail
@@ -36,7 +36,7 @@ func (c canaries) plant(as string) string {
 
 func (c canaries) remember(as, word string) { c[as] = append(c[as], word) }
 
-// in are the kinds whose words a text has, in any of their forms.
+// in returns the kinds whose words occur in a text, in any encoding.
 func (c canaries) in(text string) (kinds []string) {
 	lower := strings.ToLower(text)
 	for kind, words := range c {
@@ -59,19 +59,19 @@ func containsAny(text string, words []string) bool {
 	return false
 }
 
-// encodings are how a word looks inside hex, and inside base64 wherever it begins.
+// encodings returns the forms of a word in hex, and in base64 at any offset.
 func encodings(word string) []string {
 	forms := []string{hex.EncodeToString([]byte(word))}
 	for before := range 3 {
 		encoded := base64.RawStdEncoding.EncodeToString([]byte(strings.Repeat("x", before) + word))
-		// What the neighbours' bits are part of differs.
+		// Leave out the characters that share bits with the neighbours.
 		forms = append(forms, encoded[(before*8+5)/6:(before+len(word))*8/6])
 	}
 	return forms
 }
 
-// mayHold are the columns that hold what was planted, and why. Anything else in any
-// column of the database is a leak.
+// mayHold lists the columns that may hold planted words, with the reasons. A planted word in any
+// other column is a leak.
 var mayHold = map[string]struct {
 	kinds  string
 	reason string
@@ -99,12 +99,11 @@ var mayHold = map[string]struct {
 	},
 }
 
-// inMails is what an e-mail may hold: from whom to whom, and about whose webhook.
+// inMails are the kinds that an e-mail may hold: its sender, its recipient and the organization.
 var inMails = []string{"sender's address", "member's address", "member's name", "organization's name"}
 
-// TestNothingPlantedIsFoundWhereItDoesNotBelong runs the program with a log of
-// everything, has it meet each kind of secret and each kind of failure, and looks
-// through all that it leaves behind.
+// TestNothingPlantedIsFoundWhereItDoesNotBelong runs the program with full logs, plays each kind of
+// secret and of failure, and searches all output.
 func TestNothingPlantedIsFoundWhereItDoesNotBelong(t *testing.T) {
 	tier.Slow(t, "plays every chapter and searches everything that was written")
 	t.Parallel()
@@ -122,8 +121,8 @@ func TestNothingPlantedIsFoundWhereItDoesNotBelong(t *testing.T) {
 	}
 }
 
-// left are the texts that the processes left, by their place. known has what each of
-// them must have, to show that it is the right text.
+// left returns the texts that the processes left, by place. known has a string that each text must
+// contain, which proves that the test searches the right text.
 func (s *story) left() map[string]string {
 	s.known = map[string]string{
 		"log of the API": `"msg":"request"`, "log of the worker": `"msg":"attempt"`,
@@ -134,7 +133,7 @@ func (s *story) left() map[string]string {
 		"metrics of the API": s.metrics(s.apiMetrics), "metrics of the worker": s.metrics(s.workerMetrics),
 		"error answers": s.refusals.String(), "output of commands": s.said,
 	}
-	// Stopped, because the last lines are about stopping.
+	// Stop the processes first, because the last log lines are about stopping.
 	s.api.signal(interrupt)
 	s.working.signal(interrupt)
 	texts["spans"] = s.traces.all()
@@ -157,8 +156,8 @@ func (s *story) metrics(address string) string {
 	return string(text)
 }
 
-// searchHistories looks through every run of the namespace: what it is described by,
-// with memo and search attributes, and each event, with payloads and failures.
+// searchHistories searches every run of the namespace: its description with memo and search
+// attributes, and each event with payloads and failures.
 func (s *story) searchHistories() {
 	s.t.Helper()
 	c, err := client.Dial(s.namespace)
@@ -190,7 +189,7 @@ func (s *story) searchHistories() {
 	}
 }
 
-// searchDatabase looks through every column as a dump has it.
+// searchDatabase searches the dump of every column.
 func (s *story) searchDatabase() {
 	s.t.Helper()
 	for column, text := range s.dump() {
@@ -207,7 +206,7 @@ func (s *story) searchDatabase() {
 	}
 }
 
-// dump is the text of every column, in the format of pg_dump, which is COPY's.
+// dump returns the text of every column, in the COPY format of pg_dump.
 func (s *story) dump() map[string]string {
 	s.t.Helper()
 	c, err := pgx.Connect(s.t.Context(), s.database)

@@ -236,7 +236,7 @@ func TestAnOperatorReplacesASealingKey(t *testing.T) {
 	require.Contains(t, out, "EARSHOT_SECRET_KEYS is missing")
 }
 
-// The commands are those of docs/operating.md. A contact that is deleted leaves votes of nobody's.
+// The commands come from docs/operating.md. Votes of a deleted contact stay, without a contact.
 func TestAnOperatorMakesContactsOfPeopleWithOldActivity(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t, testkit.Database(t), temporalSettings(t)...)

@@ -17,7 +17,7 @@ import (
 	"earshot/internal/testkit/tier"
 )
 
-// memory is what a process holds, now or at most so far, in MiB: VmRSS or VmHWM.
+// memory returns the present (VmRSS) or the peak (VmHWM) memory of a process, in MiB.
 func (s *process) memory(which string) int {
 	s.t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
@@ -30,8 +30,8 @@ func (s *process) memory(which string) int {
 	return kib / 1024
 }
 
-// crowd opens connections that ask once and stay, as far as the program lets them.
-// Look is called now and then.
+// crowd opens connections that send one request and stay open, as far as the program lets them. It
+// calls look from time to time.
 func (p *program) crowd(n int, look func()) {
 	p.t.Helper()
 	const ask = "GET /healthz HTTP/1.1\r\nHost: a.example\r\n\r\n"
@@ -39,7 +39,7 @@ func (p *program) crowd(n int, look func()) {
 		c, err := net.Dial("tcp", strings.TrimPrefix(p.url, "http://")) //nolint:noctx // to our own program
 		require.NoError(p.t, err)
 		p.t.Cleanup(func() { c.Close() })
-		_, _ = io.WriteString(c, ask) // it may have given way already
+		_, _ = io.WriteString(c, ask) // The program may have closed it already.
 		if i%500 == 0 {
 			look()
 		}
@@ -96,8 +96,8 @@ func TestAProgramThatMayOpenAThousandFilesLeavesItselfRoom(t *testing.T) {
 	requireRuns(t, s)
 }
 
-// The limit sinks while the program runs, so that what it reckoned with isn't
-// there: it fails to accept, and idle connections have to go.
+// The limit sinks while the program runs, so fewer files are left than it planned with. It then
+// fails to accept, and must close idle connections.
 func TestAProgramThatHasNoFilesLeftLetsIdleConnectionsGo(t *testing.T) {
 	tier.Slow(t, "uses up all files")
 	t.Parallel()

@@ -13,8 +13,8 @@ import (
 	"earshot/internal/testkit/tier"
 )
 
-// TestAKillBetweenTheDisablingAndTheMailLosesNeitherAndRepeatsNone has the mailbox's
-// place taken by a file, so that the mail can't be written before the kill.
+// TestAKillBetweenTheDisablingAndTheMailLosesNeitherAndRepeatsNone puts a file in the mailbox's
+// place, so that the e-mail can't be written before the kill.
 func TestAKillBetweenTheDisablingAndTheMailLosesNeitherAndRepeatsNone(t *testing.T) {
 	tier.Slow(t, "kills the process and waits for leases")
 	t.Parallel()

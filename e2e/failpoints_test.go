@@ -9,7 +9,7 @@ import (
 	"earshot/internal/failpoint"
 )
 
-// The harness in e2e/faults shows that a program with the tag has them.
+// The harness in e2e/faults shows that a program with the tag has the failpoints.
 func TestAnOrdinaryBuildHasNothingOfTheFailpoints(t *testing.T) {
 	t.Parallel()
 	program, err := os.ReadFile(earshot())

@@ -20,7 +20,7 @@ import (
 	"earshot/workflows"
 )
 
-// arrived are the posts whose webhooks came, with a valid signature.
+// arrived returns the posts whose webhooks arrived with a valid signature.
 func arrived(t *testing.T, r *testkit.Receiver) map[string]int {
 	t.Helper()
 	times := map[string]int{}
@@ -33,8 +33,8 @@ func arrived(t *testing.T, r *testkit.Receiver) map[string]int {
 	return times
 }
 
-// afterKill is how long what was in flight at a kill may take: the lease of an
-// attempt, 12 s, and Temporal's own timeout of a lost task, 13 s.
+// afterKill bounds the recovery of work in flight at a kill. It covers the lease of an attempt, 12
+// s, and Temporal's timeout of a lost task, 13 s.
 const afterKill = 90 * time.Second
 
 func awaitPosts(t *testing.T, r *testkit.Receiver, posts []string) {
@@ -50,8 +50,8 @@ func awaitPosts(t *testing.T, r *testkit.Receiver, posts []string) {
 	}, afterKill, lookEvery, "not every acknowledged post arrived")
 }
 
-// TestNothingAcknowledgedIsLostWhenTheProcessIsKilled kills the process in the
-// middle of a burst, so anywhere between a commit and the record of an attempt.
+// TestNothingAcknowledgedIsLostWhenTheProcessIsKilled kills the process in the middle of a burst,
+// at any point between a commit and the record of an attempt.
 func TestNothingAcknowledgedIsLostWhenTheProcessIsKilled(t *testing.T) {
 	t.Parallel()
 	r := testkit.NewReceiver(t)
@@ -59,7 +59,7 @@ func TestNothingAcknowledgedIsLostWhenTheProcessIsKilled(t *testing.T) {
 	running := p.serve()
 	p.subscribe(r)
 	var acknowledged []string
-	// Kills after few posts and after many meet different lines.
+	// Kills after few posts and after many interrupt different code.
 	for _, killAfter := range []int{1, 7, 60} {
 		acknowledged = append(acknowledged, burstUntilKilled(p, running, killAfter)...)
 		running = p.serve()
@@ -67,8 +67,8 @@ func TestNothingAcknowledgedIsLostWhenTheProcessIsKilled(t *testing.T) {
 	awaitPosts(t, r, acknowledged)
 }
 
-// burstUntilKilled posts from eight goroutines, kills the process as soon as so
-// many posts are acknowledged, and returns those that were.
+// burstUntilKilled posts from eight goroutines and kills the process after killAfter
+// acknowledgements. It returns the acknowledged posts.
 func burstUntilKilled(p *program, running *process, killAfter int) (acknowledged []string) {
 	var (
 		mu  sync.Mutex
@@ -99,7 +99,7 @@ func TestADeliveryThatWasNeverStartedGoesOutAfterTheKill(t *testing.T) {
 	t.Parallel()
 	r := testkit.NewReceiver(t)
 	p := newProgram(t, testkit.Database(t), temporalSettings(t)...)
-	// Port 1 is nobody's: this process commits and gets no further.
+	// Port 1 refuses connections, so this process commits and gets no further.
 	cutOff := p.launch("TEMPORAL_ADDRESS=127.0.0.1:1")
 	p.awaitStatus("/healthz", http.StatusOK)
 	p.subscribe(r)
@@ -110,8 +110,8 @@ func TestADeliveryThatWasNeverStartedGoesOutAfterTheKill(t *testing.T) {
 	require.Equal(t, map[string]int{id: 1}, arrived(t, r))
 }
 
-// TestAnAPIWithoutAWorkerHasStartedWhatTheOneBeforeItLeft pauses the sweep that runs
-// by the clock: only that of a start is left to find the delivery.
+// TestAnAPIWithoutAWorkerHasStartedWhatTheOneBeforeItLeft pauses the scheduled sweep, so that only
+// the sweep at the start can find the delivery.
 func TestAnAPIWithoutAWorkerHasStartedWhatTheOneBeforeItLeft(t *testing.T) {
 	tier.Slow(t, "kills the process")
 	t.Parallel()
@@ -120,7 +120,7 @@ func TestAnAPIWithoutAWorkerHasStartedWhatTheOneBeforeItLeft(t *testing.T) {
 	p.worker()
 	sweep := dial(t, namespace).ScheduleClient().GetHandle(t.Context(), workflows.SweepSchedule)
 	require.Eventually(t, func() bool { return sweep.Pause(t.Context(), client.SchedulePauseOptions{}) == nil }, waitLimit, lookEvery)
-	// Port 1 is nobody's: this process commits and gets no further.
+	// Port 1 refuses connections, so this process commits and gets no further.
 	cutOff := p.start([]string{"serve", "--no-worker"}, "TEMPORAL_ADDRESS=127.0.0.1:1")
 	p.awaitStatus("/healthz", http.StatusOK)
 	p.subscribe(r)
@@ -141,7 +141,7 @@ func TestWritesAreAcceptedWhileTemporalIsAwayAndArriveWhenItIsBack(t *testing.T)
 	t.Cleanup(func() { _ = temporal.Stop(t.Context()) })
 	r := testkit.NewReceiver(t)
 	p := newProgram(t, testkit.Database(t), "TEMPORAL_ADDRESS="+temporal.Address())
-	// The default namespace, which nothing names.
+	// This uses the default namespace, without naming it.
 	out, err := p.command("temporal", "setup", "--file", repository+"/temporal-dev.yaml")
 	require.NoError(t, err, out)
 	require.Contains(t, out, "registered DeliveryID")
@@ -174,7 +174,7 @@ func TestAnOrderlyStopFinishesTheAttemptThatIsUnderWay(t *testing.T) {
 	p.subscribe(r)
 	stopped := make(chan int, 1)
 	r.Answer(func(int, testkit.Received) int {
-		// The answer comes after the stop has begun: nobody listens any more.
+		// The answer comes after the stop has begun, when the port is closed.
 		go func() { stopped <- running.signal(syscall.SIGTERM) }()
 		awaitRefusal(p)
 		return http.StatusOK
@@ -197,7 +197,7 @@ func TestASecondSignalEndsTheProcessAtOnce(t *testing.T) {
 	r.Answer(func(int, testkit.Received) int { <-release; return http.StatusOK })
 	p.post()
 	r.Await(t, 1)
-	// A second one that comes within the same moment counts as the first.
+	// Two signals at the same moment count as one.
 	require.Eventually(t, func() bool {
 		_ = running.cmd.Process.Signal(syscall.SIGTERM)
 		select {
@@ -210,7 +210,7 @@ func TestASecondSignalEndsTheProcessAtOnce(t *testing.T) {
 	require.Equal(t, -1, running.cmd.ProcessState.ExitCode(), "ended by the signal, not by the drain")
 }
 
-// awaitRefusal returns when nothing listens at the API's address.
+// awaitRefusal waits until the API's address refuses connections.
 func awaitRefusal(p *program) {
 	for {
 		answer, err := http.Get(p.url + "/healthz")
@@ -221,7 +221,7 @@ func awaitRefusal(p *program) {
 	}
 }
 
-// deliveryStatus is that of the only delivery of the only webhook.
+// deliveryStatus returns the status of the only delivery of the only webhook.
 func (p *program) deliveryStatus() string {
 	webhook := p.first("/v1/webhooks")
 	return fmt.Sprint(p.first("/v1/webhooks/" + fmt.Sprint(webhook["id"]) + "/deliveries")["status"])

@@ -20,8 +20,8 @@ import (
 	"earshot/webhook"
 )
 
-// runner is how a receiver of a language is started: the file it stands in, the tools that
-// run it (internal/needs), and the command.
+// runner starts a receiver of a language: the file for its code, the tools that run it
+// (internal/needs), and the command.
 type runner struct {
 	file    string
 	tools   []string
@@ -32,7 +32,7 @@ var runners = map[string]runner{
 	"go": {"main.go", nil, func(t *testing.T, file, _ string) *exec.Cmd {
 		binary := file + ".bin"
 		build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, file)
-		build.Dir = repository // whose go.mod has the library
+		build.Dir = repository // Its go.mod has the library.
 		out, err := build.CombinedOutput()
 		require.NoError(t, err, "%s", out)
 		return exec.Command(binary)
@@ -54,7 +54,7 @@ const (
 	newerSecret = "whsec_9sTq4VxB2LmN7pRkD1fHc6YwZ0gJu3Ea"
 )
 
-// runReceiver starts a receiver and sends it what is genuine and what isn't.
+// runReceiver starts a receiver and sends it genuine and forged requests.
 func runReceiver(t *testing.T, s sample) {
 	r, known := runners[s.language]
 	require.True(t, known, "the guide has a block of %q, which nobody runs", s.language)
@@ -86,8 +86,8 @@ func runReceiver(t *testing.T, s sample) {
 	require.Contains(t, output.String(), "dlv_01kkgt5hn2erzvjxkz0sqk7qdt")
 }
 
-// attempt sends a body with the signatures that another one has by the secrets, and
-// returns the status, 0 when nobody answers.
+// attempt sends a body with the signatures of another body, made with the secrets. It returns the
+// status, or 0 if there is no answer.
 func attempt(url string, at time.Time, signed, body []byte, secrets ...string) int {
 	const id = "dlv_01kkgt5hn2erzvjxkz0sqk7qdt"
 	r, err := http.NewRequest(http.MethodPost, url, bytes.NewReader(body)) //nolint:noctx // a test's own server

@@ -21,7 +21,7 @@ type sample struct{ language, code string }
 
 var fenced = regexp.MustCompile("(?ms)^```(\\w*)\n(.*?)^```$")
 
-// samples are the blocks of a page, in their order.
+// samples returns the blocks of a page, in order.
 func samples(t *testing.T, page string) (all []sample) {
 	t.Helper()
 	source, err := os.ReadFile(page)
@@ -32,9 +32,9 @@ func samples(t *testing.T, page string) (all []sample) {
 	return all
 }
 
-// TestEverySampleOfTheGuideRuns runs the shell's blocks of a page in order, in one shell
-// against the real service, and holds what is shown below a block against what it said.
-// Blocks of other languages are receivers: they have to tell genuine deliveries from others.
+// TestEverySampleOfTheGuideRuns runs the shell blocks of a page in order, in one shell, against the
+// real service. It compares the output with the output shown below a block. Blocks of other
+// languages are receivers, which must tell genuine deliveries from forged ones.
 func TestEverySampleOfTheGuideRuns(t *testing.T) {
 	tier.Slow(t, "runs every sample of the guide")
 	t.Parallel()
@@ -46,7 +46,7 @@ func TestEverySampleOfTheGuideRuns(t *testing.T) {
 	require.NotEmpty(t, pages)
 	for _, page := range pages {
 		if page == sdkGuide {
-			continue // its samples make a program for each SDK, which the SDKs' tests run
+			continue // The SDKs' tests run its samples, which make one program for each SDK.
 		}
 		t.Run(filepath.Base(page), func(t *testing.T) {
 			t.Parallel()
@@ -69,7 +69,7 @@ func TestEverySampleOfTheGuideRuns(t *testing.T) {
 	}
 }
 
-// script is the shell's blocks of a page, with what is shown below them.
+// script is the shell blocks of a page and the output shown below them.
 type script struct {
 	t       *testing.T
 	program *program
@@ -88,7 +88,7 @@ func (s *script) shows(text string) {
 	s.shown[len(s.blocks)-1] = text
 }
 
-// run runs all blocks in one shell, with a mark between what they say.
+// run runs all blocks in one shell, with a separator between their outputs.
 func (s *script) run() {
 	if len(s.blocks) == 0 {
 		return
@@ -109,8 +109,8 @@ func (s *script) run() {
 	}
 }
 
-// shape is a JSON value without what is another one each time, such as ids and moments.
-// Codes and single words in lower case stay: they are the contract's.
+// shape returns a JSON value without the parts that change from run to run, such as ids and times.
+// Codes and single lower-case words stay, because they belong to the contract.
 func shape(t *testing.T, text string) any {
 	t.Helper()
 	var value any
@@ -133,7 +133,7 @@ func shapeOf(value any) any {
 			return "text"
 		}
 	case nil:
-		return "text" // what has no value yet, such as the moment of a key's last use
+		return "text" // Unset values, such as the time of a key's last use.
 	}
 	return value
 }

@@ -14,7 +14,7 @@ import (
 	"earshot/internal/testkit"
 )
 
-// address is a free one on loopback.
+// address returns a free address on loopback.
 func address(t *testing.T) string {
 	t.Helper()
 	port, _, err := devstack.FreePort(0)
@@ -45,7 +45,7 @@ func TestAContainersCheckNeedsNoSettingOfItsOwn(t *testing.T) {
 	require.Zero(t, w.signal(os.Interrupt))
 
 	api := p.serveAlone("EARSHOT_LISTEN=0.0.0.0" + port)
-	p.env = append(p.env, "EARSHOT_LISTEN="+port) // as an image has it
+	p.env = append(p.env, "EARSHOT_LISTEN="+port) // An image sets it.
 	out, err = p.command("health", "--ready")
 	require.NoError(t, err, out)
 	require.JSONEq(t, `{"status":"ready","checks":{"postgres":"ok","schema":"ok","temporal":"ok"}}`, out)
@@ -57,7 +57,7 @@ func TestAContainersCheckNeedsNoSettingOfItsOwn(t *testing.T) {
 func TestAWorkerWhoseHealthCannotBeAskedDoesItsWorkUnlessItWasToldWhere(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t, testkit.Database(t), temporalSettings(t)...)
-	// One of the two has the default, or another test's.
+	// At least one of the two finds the default address taken, by the other or by another test.
 	first, second := p.worker(), p.worker()
 	require.Contains(t, first.log.String()+second.log.String(), "EARSHOT_HEALTH_LISTEN chooses another")
 	taken := p.serveAlone()

@@ -16,8 +16,8 @@ import (
 	"earshot/internal/testkit/tier"
 )
 
-// container is an unpacked image. What runs in it sees its files only, which nobody
-// can write to, and runs as the image's user without a way to become another.
+// container is an unpacked image. Its processes see only its files, which are read-only. They run
+// as the image's user and can't become another user.
 type container struct {
 	t       *testing.T
 	root    string
@@ -26,7 +26,7 @@ type container struct {
 	env     []string
 }
 
-// imageConfig is what the test needs of an image's configuration.
+// imageConfig is the part of an image's configuration that the test needs.
 type imageConfig struct {
 	Config struct {
 		User        string
@@ -36,7 +36,7 @@ type imageConfig struct {
 	} `json:"config"`
 }
 
-// newContainer makes the image of these sources and unpacks it.
+// newContainer builds the image from these sources and unpacks it.
 func newContainer(t *testing.T) *container {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -59,12 +59,12 @@ func newContainer(t *testing.T) *container {
 	read(t, filepath.Join(layout, saved[0].Config), &c)
 	root := t.TempDir()
 	for dir := root; dir != os.TempDir(); dir = filepath.Dir(dir) {
-		require.NoError(t, os.Chmod(dir, 0o755)) // the user has to get there
+		require.NoError(t, os.Chmod(dir, 0o755)) // The image's user needs access.
 	}
 	for _, layer := range saved[0].Layers {
 		unpack(t, filepath.Join(layout, layer), root)
 	}
-	// What an engine mounts.
+	// The mounts of a container engine.
 	for _, dir := range []string{"proc", "run/secrets"} {
 		require.NoError(t, os.MkdirAll(filepath.Join(root, dir), 0o755))
 	}
@@ -85,15 +85,15 @@ func read(t *testing.T, path string, into any) {
 	require.NoError(t, json.Unmarshal(text, into))
 }
 
-// run is a command in the container, as an engine starts it with --read-only,
-// --security-opt no-new-privileges and the network of the host.
+// run returns a command in the container, as an engine starts it with --read-only, --security-opt
+// no-new-privileges and the network of the host.
 func (c *container) run(args ...string) *exec.Cmd {
 	const enter = `PATH=/usr/sbin:/usr/bin:/sbin:/bin; mount --bind "$0" "$0" && mount --bind /proc "$0/proc" && mount -o remount,bind,ro "$0" && cd / &&
 		exec setpriv --no-new-privs chroot --userspec="$1" --groups= "$0" "${@:2}"`
 	return exec.Command("unshare", append([]string{"--mount", "/bin/bash", "-c", enter, c.root, c.user}, append(c.command, args...)...)...)
 }
 
-// secret puts a value where an engine mounts secrets.
+// secret writes a value to the place at which an engine mounts secrets.
 func (c *container) secret(name, value string) (path string) {
 	c.t.Helper()
 	path = "/run/secrets/" + name
@@ -129,7 +129,7 @@ func TestTheImageRunsAsItsUserOnFilesThatNobodyCanWrite(t *testing.T) {
 	p.env = append(env, "EARSHOT_METRICS_LISTEN=127.0.0.1:0")
 	s := p.run(c.run("serve"))
 	p.awaitStatus("/readyz", 200)
-	proc := fmt.Sprintf("/proc/%d", s.cmd.Process.Pid) // each program on the way became the next
+	proc := fmt.Sprintf("/proc/%d", s.cmd.Process.Pid) // Each wrapper replaces itself with the next program, so the pid stays the same.
 	process, err := os.ReadFile(proc + "/status")
 	require.NoError(t, err)
 	for _, line := range []string{`Uid:\t65532\t65532\t65532\t65532`, `Gid:\t65532\t65532\t65532\t65532`, `Groups:\t\s*\n`,

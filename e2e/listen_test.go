@@ -23,12 +23,12 @@ import (
 	"earshot/internal/testkit/tier"
 )
 
-// calls are the settings by which a command talks to the service.
+// calls returns the settings with which a command calls the service.
 func (p *program) calls() []string {
 	return []string{"EARSHOT_BASE_URL=" + p.url, "EARSHOT_API_KEY=" + p.key}
 }
 
-// listen starts `earshot listen` on a free port and waits until it takes deliveries.
+// listen starts `earshot listen` on a free port and waits until it accepts deliveries.
 func (p *program) listen(args ...string) *process {
 	p.t.Helper()
 	s := p.start(append([]string{"listen", "--port", "0"}, args...), p.calls()...)
@@ -36,7 +36,7 @@ func (p *program) listen(args ...string) *process {
 	return s
 }
 
-// says waits until the process has printed what a pattern finds, and returns its first group.
+// says waits until the process has printed a match of the pattern, and returns the first group.
 func (s *process) says(pattern string) (found string) {
 	s.t.Helper()
 	expression := regexp.MustCompile(pattern)
@@ -50,10 +50,10 @@ func (s *process) says(pattern string) (found string) {
 	return found
 }
 
-// made is a resource that `earshot trigger` made.
+// made is a resource of `earshot trigger`.
 type made struct{ Kind, ID string }
 
-// trigger runs `earshot trigger` and returns what it made.
+// trigger runs `earshot trigger` and returns the new resources.
 func (p *program) trigger(name string) []made {
 	p.t.Helper()
 	kept := p.env
@@ -182,7 +182,7 @@ func TestListensThatRemoveTheSameWebhookAtOnceBothGoOn(t *testing.T) {
 	var removals atomic.Int32
 	pass := httputil.NewSingleHostReverseProxy(service)
 	before := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodDelete { // another run is first
+		if r.Method == http.MethodDelete { // Another run is faster.
 			removals.Add(1)
 			if status, _ := p.send(http.MethodDelete, r.URL.Path, nil); status != http.StatusOK {
 				t.Errorf("%s: %d", r.URL.Path, status)
@@ -222,7 +222,7 @@ func TestListenAndTriggerSayWhatIsWrong(t *testing.T) {
 	require.Nil(t, p.first("/v1/webhooks"))
 }
 
-// elsewhere is a server of something else.
+// elsewhere returns the address of an unrelated server.
 func elsewhere(t *testing.T) string {
 	t.Helper()
 	server := httptest.NewServer(http.NotFoundHandler())

@@ -1,5 +1,5 @@
-// Package e2e tests the built program from the outside: as a person runs it, in
-// a directory of its own, on free ports.
+// Package e2e tests the built program from the outside. It runs the program as a person does, in a
+// temporary directory and on free ports.
 package e2e
 
 import (
@@ -20,22 +20,22 @@ import (
 )
 
 const (
-	// commandTimeout bounds every command. The longest one measures everything once,
-	// while other tests keep both cores busy.
+	// commandTimeout bounds every command. The longest one runs every measurement once while other
+	// tests keep both cores busy.
 	commandTimeout = 6 * time.Minute
-	// waitLimit is for what follows at once on an idle machine.
+	// waitLimit bounds waits for things that are immediate on an idle machine.
 	waitLimit = 30 * time.Second
-	// lookEvery lies between two looks at a condition.
+	// lookEvery is the interval between checks of a condition.
 	lookEvery = 50 * time.Millisecond
 )
 
-// repository is the root, where tools/go.mod and temporal-dev.yaml lie.
+// repository is the root directory, with tools/go.mod and temporal-dev.yaml.
 var repository, _ = filepath.Abs("..")
 
-// built is where TestMain builds the program.
+// built is the path at which TestMain builds the program.
 var built string
 
-// earshot is the path of the built program.
+// earshot returns the path of the built program.
 func earshot() string {
 	testkit.DependOnSources()
 	return built
@@ -72,11 +72,11 @@ type stack struct {
 	env []string
 }
 
-// newStack makes a directory whose stack is gone when the test ends.
+// newStack makes a directory. The test's cleanup ends its stack.
 func newStack(t *testing.T, env ...string) *stack {
 	t.Helper()
 	dir := t.TempDir()
-	// The user postgres has to pass through, and the parent is closed to others.
+	// The user postgres needs access, and the parent directory is closed to other users.
 	require.NoError(t, os.Chmod(filepath.Dir(dir), 0o711))
 	s := &stack{t: t, dir: dir, env: append(cleanEnviron(),
 		"EARSHOT_DIR="+dir, "EARSHOT_BIN="+earshot(),
@@ -94,10 +94,10 @@ func newStack(t *testing.T, env ...string) *stack {
 	return s
 }
 
-// troubles are the lines of a log that don't report what goes well: a load has thousands of
-// those, and why the test failed would be lost among them.
+// troubles returns the lines of a log except those of level INFO. A load writes thousands of these,
+// and they would hide the cause of a failure.
 func troubles(file string) string {
-	log, _ := os.ReadFile(file) // there may be none yet
+	log, _ := os.ReadFile(file) // The log may not exist yet.
 	var lines strings.Builder
 	for line := range strings.Lines(string(log)) {
 		if !strings.Contains(line, `"level":"INFO"`) {
@@ -107,7 +107,7 @@ func troubles(file string) string {
 	return lines.String()
 }
 
-// cleanEnviron is ours without what would choose another stack or setting.
+// cleanEnviron returns the test's environment without settings of another stack.
 func cleanEnviron() (env []string) {
 	for _, pair := range os.Environ() {
 		name, _, _ := strings.Cut(pair, "=")
@@ -124,7 +124,7 @@ func (s *stack) command(ctx context.Context, path string, args ...string) *exec.
 	return cmd
 }
 
-// run runs a command to its end and returns what it said and its exit code.
+// run runs a command to its end and returns its output and exit code.
 func (s *stack) run(path string, args ...string) (output string, code int) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), commandTimeout)
@@ -137,7 +137,7 @@ func (s *stack) run(path string, args ...string) (output string, code int) {
 	return string(out), cmd.ProcessState.ExitCode()
 }
 
-// mustRun is run for a command that has to succeed.
+// mustRun is run for a command that must succeed.
 func (s *stack) mustRun(path string, args ...string) string {
 	s.t.Helper()
 	out, code := s.run(path, args...)
@@ -154,14 +154,14 @@ func (s *stack) read(name string) string {
 	return string(text)
 }
 
-// sourced returns a variable as a shell has it that sourced dev.env.
+// sourced returns the value of a variable in a shell that has sourced dev.env.
 func (s *stack) sourced(variable string) string {
 	s.t.Helper()
 	out := s.mustRun("bash", "-c", `set -a; . "$1"; printenv "$2"`, "bash", s.file("dev.env"), variable)
 	return strings.TrimSuffix(out, "\n")
 }
 
-// isThere asks for a page that needs no key.
+// isThere requests a page that needs no key.
 func (s *stack) isThere(url string) {
 	s.t.Helper()
 	answer, err := http.Get(url)
@@ -170,7 +170,7 @@ func (s *stack) isThere(url string) {
 	require.Equal(s.t, http.StatusOK, answer.StatusCode, url)
 }
 
-// get asks the API with the key of dev.env and decodes the answer.
+// get requests a path of the API with the key of dev.env and decodes the answer.
 func (s *stack) get(path string, into any) {
 	s.t.Helper()
 	request, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.sourced("EARSHOT_BASE_URL")+path, nil)

@@ -17,8 +17,8 @@ import (
 	"earshot/internal/testkit/tier"
 )
 
-// slowly sends a request but for the end of its body, and never reads more than the
-// first line of the answer, which tells counts.
+// slowly sends a request without the end of its body and reads only the beginning of the answer.
+// tells counts these answers.
 func (p *program) slowly(head, body string, tells *atomic.Int64) {
 	c, err := net.Dial("tcp", strings.TrimPrefix(p.url, "http://")) //nolint:noctx // to our own program
 	require.NoError(p.t, err)
@@ -33,7 +33,7 @@ func (p *program) slowly(head, body string, tells *atomic.Int64) {
 	}()
 }
 
-// A process has 2,048 connections.
+// A process accepts 2,048 connections.
 func TestAThousandSlowLargeBodiesAndAThousandUnreadPagesStayWithinTheBudget(t *testing.T) {
 	tier.Slow(t, "2,000 slow connections")
 	t.Parallel()
@@ -57,7 +57,7 @@ func TestAThousandSlowLargeBodiesAndAThousandUnreadPagesStayWithinTheBudget(t *t
 			p.requireAnswers()
 		}
 	}
-	// Those that find room for their body are waited for, and the others refused.
+	// The service waits for the bodies that found memory and refuses the other requests.
 	withMemory := int64(memory.Bodies / memory.BodyCost >> 20)
 	require.Eventually(t, func() bool { return bodies.Load() >= each-withMemory && pages.Load() == each }, 2*waitLimit, 10*time.Millisecond)
 	p.requireAnswers()

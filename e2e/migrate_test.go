@@ -12,7 +12,7 @@ import (
 	"earshot/internal/testkit"
 )
 
-// execute changes a database past the program.
+// execute runs a statement directly in a database.
 func execute(t *testing.T, database, sql string) {
 	t.Helper()
 	c, err := pgx.Connect(t.Context(), database)
@@ -22,7 +22,7 @@ func execute(t *testing.T, database, sql string) {
 	require.NoError(t, err)
 }
 
-// schemaStatus is what `earshot migrate status --json` prints.
+// schemaStatus is the output of `earshot migrate status --json`.
 type schemaStatus struct {
 	Version, Pending int64
 	Migrations       []struct {

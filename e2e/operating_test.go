@@ -22,18 +22,18 @@ type recipes struct {
 	stack    *stack
 	receiver *testkit.Receiver
 	blocks   *blocks
-	// vars are what the commands go by.
+	// vars are the shell variables of the commands.
 	vars []string
 }
 
-// do runs the commands of a block and returns what they said.
+// do runs the commands of a block and returns their output.
 func (r *recipes) do(block string) string {
 	r.t.Helper()
 	commands := r.blocks.named("variables") + r.blocks.named(block)
 	return r.stack.mustRun("env", append(append([]string{}, r.vars...), "bash", "-euo", "pipefail", "-c", commands)...)
 }
 
-// state of a delivery.
+// state returns the status and the error of a delivery.
 func (r *recipes) state(delivery, webhook string) (status, failure string) {
 	r.t.Helper()
 	_, data := r.send(http.MethodGet, "/v1/webhooks/"+webhook+"/deliveries/"+delivery, nil)
@@ -50,8 +50,8 @@ func (r *recipes) awaitState(delivery, webhook, want string) {
 	}, waitLimit, lookEvery)
 }
 
-// TestEveryCommandOfTheRecipesDoesWhatTheRecipeSays plays the situations of
-// docs/operating.md in their order.
+// TestEveryCommandOfTheRecipesDoesWhatTheRecipeSays plays the situations of docs/operating.md in
+// order.
 func TestEveryCommandOfTheRecipesDoesWhatTheRecipeSays(t *testing.T) {
 	tier.Slow(t, "runs every command of the recipes")
 	tier.Needs(t, "curl", "jq")
@@ -74,7 +74,7 @@ func TestEveryCommandOfTheRecipesDoesWhatTheRecipeSays(t *testing.T) {
 	r.do("reset-delivery")
 	r.awaitState(delivery, webhook, "succeeded")
 	require.Regexp(t, `dlv_\w{26}`, r.do("replay-delivery"))
-	r.receiver.Await(t, 5) // two that failed, the reset one, two replays
+	r.receiver.Await(t, 5) // Two failed, one reset and two replays.
 
 	r.failed(log, 3)
 	require.Contains(t, r.do("recover"), `"eventType":"webhook.test"`)
@@ -103,7 +103,7 @@ func TestEveryCommandOfTheRecipesDoesWhatTheRecipeSays(t *testing.T) {
 	require.Regexp(t, `1 webhooks were sealed anew with k\d{14}, 0 are left`, r.do("seal-anew"))
 	require.Regexp(t, `"keyId": ?"k\d{14}",\s*"readable": ?true,\s*"submissions": ?0,\s*"webhooks": ?1,\s*"widgetSecrets": ?0\s*}\s*\]`, r.do("list-keys"))
 	r.do("remove-key")
-	r.url = r.stack.sourced("EARSHOT_BASE_URL") // another port
+	r.url = r.stack.sourced("EARSHOT_BASE_URL") // The port is different now.
 	before := len(r.receiver.All())
 	r.post()
 	require.NoError(t, r.receiver.Await(t, before+1)[before].Invalid, "signed with the secret that it had")
@@ -114,10 +114,10 @@ func TestEveryCommandOfTheRecipesDoesWhatTheRecipeSays(t *testing.T) {
 
 func newRecipes(t *testing.T) *recipes {
 	t.Helper()
-	// It links the temporal of the recipes into .earshot/bin, as make up does.
+	// TemporalBinary links the recipes' temporal into .earshot/bin, as make up does.
 	_, err := devstack.TemporalBinary(t.Context(), repository, t.Logf)
 	require.NoError(t, err)
-	// Failed attempts disable, because deliveries that wait an hour don't fail.
+	// Failed attempts count, because a delivery that waits for an hour doesn't fail in time.
 	s := newStack(t, "EARSHOT_WEBHOOK_RETRY_DELAYS=1h,1h,1h,1h", "EARSHOT_WEBHOOK_DISABLE_COUNTS=attempts",
 		"PATH="+filepath.Join(repository, ".earshot", "bin")+":"+filepath.Dir(earshot())+":"+os.Getenv("PATH"))
 	s.mustRun(earshot(), "up", "--detach")
@@ -130,7 +130,7 @@ func newRecipes(t *testing.T) *recipes {
 	return r
 }
 
-// failed makes deliveries that failed for good, by giving them up.
+// failed makes deliveries that failed permanently, by giving them up.
 func (r *recipes) failed(log string, n int) {
 	r.t.Helper()
 	r.receiver.Answer(func(int, testkit.Received) int { return http.StatusInternalServerError })
@@ -148,7 +148,7 @@ func (r *recipes) failed(log string, n int) {
 	r.receiver.Answer(func(int, testkit.Received) int { return http.StatusOK })
 }
 
-// disabled has fifty attempts fail in a row.
+// disabled makes fifty attempts fail in a row.
 func (r *recipes) disabled(t *testing.T, webhook string) {
 	t.Helper()
 	r.receiver.Answer(func(int, testkit.Received) int { return http.StatusInternalServerError })

@@ -20,20 +20,19 @@ import (
 	"earshot/internal/testkit"
 )
 
-// program is `earshot` with the settings of one deployment. Its processes come
-// and go; database, address and key stay.
+// program is `earshot` with the settings of one deployment. Its processes start and stop, but the
+// database, the address and the key stay the same.
 type program struct {
 	t     *testing.T
 	env   []string
 	url   string
 	key   string
 	board string
-	// client is one that can reach the url.
+	// client is an HTTP client that can reach the url.
 	client *http.Client
 }
 
-// newProgram prepares a deployment with its first organization. The settings
-// given last win.
+// newProgram prepares a deployment with its first organization. Later settings win.
 func newProgram(t *testing.T, database string, settings ...string) *program {
 	t.Helper()
 	p := configured(t, database, settings...)
@@ -59,18 +58,18 @@ func configured(t *testing.T, database string, settings ...string) *program {
 	), settings...)}
 }
 
-// temporalSettings point a program at a namespace of its own.
+// temporalSettings returns the settings of a new namespace.
 func temporalSettings(t *testing.T) []string {
 	t.Helper()
 	return settingsOf(testkit.NewNamespace(t))
 }
 
-// settingsOf point a program at a namespace.
+// settingsOf returns the settings of a namespace.
 func settingsOf(n client.Options) []string {
 	return []string{"TEMPORAL_ADDRESS=" + n.HostPort, "TEMPORAL_NAMESPACE=" + n.Namespace}
 }
 
-// command runs one to its end.
+// command runs a command to its end.
 func (p *program) command(args ...string) (output string, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), commandTimeout)
 	defer cancel()
@@ -80,7 +79,7 @@ func (p *program) command(args ...string) (output string, err error) {
 	return string(out), err
 }
 
-// json runs a command that prints JSON, and its progress on stderr.
+// json runs a command that prints JSON, with its progress on stderr.
 func (p *program) json(into any, args ...string) {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), commandTimeout)
@@ -101,20 +100,19 @@ type process struct {
 	log   *testkit.Logs
 }
 
-// launch starts `earshot serve` and doesn't wait for it to be ready. Further
-// settings win.
+// launch starts `earshot serve` without waiting until it is ready. The given settings win.
 func (p *program) launch(settings ...string) *process {
 	p.t.Helper()
 	return p.start([]string{"serve"}, settings...)
 }
 
-// start starts a process. Further settings win.
+// start starts a process. The given settings win.
 func (p *program) start(args []string, settings ...string) *process {
 	p.t.Helper()
 	return p.run(exec.Command(earshot(), args...), settings...)
 }
 
-// run is start for a command that becomes the program.
+// run is like start, for a command that executes the program.
 func (p *program) run(cmd *exec.Cmd, settings ...string) *process {
 	p.t.Helper()
 	s := &process{t: p.t, cmd: cmd, ended: make(chan struct{}), log: testkit.NewLogs()}
@@ -147,7 +145,7 @@ func (p *program) serveAlone(settings ...string) *process {
 	return s
 }
 
-// worker starts `earshot worker` and waits until it takes work.
+// worker starts `earshot worker` and waits until it accepts work.
 func (p *program) worker(settings ...string) *process {
 	p.t.Helper()
 	s := p.start([]string{"worker"}, settings...)
@@ -167,7 +165,7 @@ func (p *program) awaitStatus(path string, status int) {
 	}, waitLimit, lookEvery, "%s never answered %d", path, status)
 }
 
-// signal sends one and waits for the end; the exit code is -1 after a kill.
+// signal sends a signal and waits for the end. The exit code is -1 after a kill.
 func (s *process) signal(which os.Signal) (exitCode int) {
 	_ = s.cmd.Process.Signal(which) // it may have ended
 	<-s.ended
@@ -194,7 +192,7 @@ func (p *program) send(method, path string, body any) (status int, data map[stri
 	return answer.StatusCode, envelope.Data
 }
 
-// first is the first resource of a list, nil when it is empty.
+// first returns the first resource of a list, or nil if it is empty.
 func (p *program) first(path string) map[string]any {
 	p.t.Helper()
 	r, err := http.NewRequest(http.MethodGet, p.url+path, nil)
@@ -211,7 +209,7 @@ func (p *program) first(path string) map[string]any {
 	return page.Data[0]
 }
 
-// must is send for a request that has to succeed; it returns the id.
+// must is send for a request that must succeed. It returns the id.
 func (p *program) must(method, path string, body any) string {
 	p.t.Helper()
 	status, data := p.send(method, path, body)
@@ -227,10 +225,10 @@ func (p *program) subscribe(r *testkit.Receiver) {
 	r.Verify(fmt.Sprint(made["secret"]))
 }
 
-// post makes an event and returns the post's id, "" when it wasn't acknowledged.
+// post makes an event and returns the post's id, or "" if it wasn't acknowledged.
 func (p *program) post() string { return p.postOf("Dark mode") }
 
-// postOf is post with a title. Thousands of one title would look for a slug long.
+// postOf is post with a title. With thousands of equal titles, the search for a free slug is slow.
 func (p *program) postOf(title string) string {
 	status, data := p.send(http.MethodPost, "/v1/boards/"+p.board+"/posts", map[string]any{"title": title})
 	if status != http.StatusCreated {

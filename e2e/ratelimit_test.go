@@ -19,11 +19,11 @@ import (
 	"earshot/internal/testkit/tier"
 )
 
-// replica is an API beside others of one deployment. It may be killed and started again.
+// replica is one of several APIs of a deployment. The test kills and restarts it.
 type replica struct {
 	*program
 	running *process
-	// logs are those of all its processes.
+	// logs are the logs of all its processes.
 	logs []*testkit.Logs
 }
 
@@ -51,8 +51,8 @@ func replicas(t *testing.T, p *program, n int) []*replica {
 	return all
 }
 
-// decidedAlone counts requests that a process let pass without the database's word. A
-// machine that is busy enough keeps it from answering in time.
+// decidedAlone counts requests that a process accepted without an answer from the database, which
+// may be late on a busy machine.
 func decidedAlone(all []*replica) (n int) {
 	for _, r := range all {
 		for _, log := range r.logs {
@@ -66,7 +66,7 @@ func decidedAlone(all []*replica) (n int) {
 	return n
 }
 
-// answers counts what came back: by status, and 0 where nothing did.
+// answers counts the answers by status, and missing answers as 0.
 type answers struct {
 	mu sync.Mutex
 	of map[int]int
@@ -81,7 +81,7 @@ func (a *answers) count(statuses ...int) (n int) {
 	return n
 }
 
-// ask makes requests with a key until the context ends.
+// ask sends requests with a key until the context ends.
 func (a *answers) ask(ctx context.Context, r *replica, key string) {
 	for ctx.Err() == nil {
 		status := statusOf(r.url, key)
@@ -94,11 +94,11 @@ func (a *answers) ask(ctx context.Context, r *replica, key string) {
 	}
 }
 
-// statusOf is that of one request, 0 when the process was killed meanwhile.
+// statusOf returns the status of one request, or 0 if the process was killed meanwhile.
 func statusOf(url, key string) int {
 	request, err := http.NewRequest(http.MethodGet, url+"/v1/me", nil)
 	if err != nil {
-		panic(err) // the address is a test's
+		panic(err) // The test made the address.
 	}
 	request.Header.Set("Authorization", "Bearer "+key)
 	answer, err := http.DefaultClient.Do(request)
@@ -106,7 +106,7 @@ func statusOf(url, key string) int {
 		return 0
 	}
 	defer func() { _ = answer.Body.Close() }()
-	_, _ = io.Copy(io.Discard, answer.Body) // so that the connection is used again
+	_, _ = io.Copy(io.Discard, answer.Body) // This allows reuse of the connection.
 	return answer.StatusCode
 }
 
@@ -128,7 +128,7 @@ func awaitAnswer(ctx context.Context, url string) {
 func TestThreeReplicasKeepOneRateLimitWhileTheyAreKilled(t *testing.T) {
 	tier.Slow(t, "kills replicas")
 	t.Parallel()
-	// A second's worth is what a replica may lease.
+	// A replica may lease one second's worth.
 	const limit, lease, n, kills = 3000, 3000 / 60, 3, 6
 	p := newProgram(t, testkit.Database(t), append(temporalSettings(t), fmt.Sprint("EARSHOT_RATE_LIMIT=", limit), "EARSHOT_LOG_LEVEL=warn")...)
 	all := replicas(t, p, n)
@@ -165,7 +165,7 @@ func TestThreeReplicasKeepOneRateLimitWhileTheyAreKilled(t *testing.T) {
 
 	var made map[string]any
 	p.json(&made, "key", "create", "--json")
-	all[0].awaitStatus("/healthz", http.StatusOK) // it may have been killed last
+	all[0].awaitStatus("/healthz", http.StatusOK) // It may be the last one that was killed.
 	key, passed := fmt.Sprint(made["key"]), 0
 	for statusOf(all[0].url, key) == http.StatusOK {
 		passed++

@@ -14,13 +14,13 @@ import (
 
 var shellBlock = regexp.MustCompile("(?s)```sh\n(.*?)```")
 
-// shown are the lines of output in the README whose beginning is the same each
-// time: a step that is done, and a part of the quickstart's story.
+// shown matches the lines of output in the README that begin the same on each run: a finished step,
+// and a part of the quickstart's story.
 var shown = regexp.MustCompile(`(?m)^(  ✓ [A-Z][A-Za-z ]+?  |\d\. [A-Z].*)`)
 
-// TestEveryCommandOfTheREADMEWorks runs them in order, in a directory of their
-// own. Two are run in another form: `make up` detached, because it stays in the
-// foreground, and `make test` by CI, which this test is a part of.
+// TestEveryCommandOfTheREADMEWorks runs the commands in order, in a temporary directory. It runs
+// `make up` detached, because that stays in the foreground. CI runs `make test`, which includes
+// this test.
 func TestEveryCommandOfTheREADMEWorks(t *testing.T) {
 	tier.Slow(t, "runs every command of the README")
 	tier.Needs(t, "curl", "jq")
@@ -56,15 +56,15 @@ func TestEveryCommandOfTheREADMEWorks(t *testing.T) {
 	for _, line := range shown.FindAllStringSubmatch(string(readme), -1) {
 		require.Contains(t, said.String(), line[1], "the README shows what isn't said")
 	}
-	// What the text names beside the blocks.
+	// Commands in the text outside of the blocks.
 	require.Contains(t, s.mustRun("make"), "make quickstart")
 	s.mustRun("make", "bench", "ARGS=-runs 1 -n 50 -period 100ms -scale 0.01")
 	s.mustRun("make", "down")
 	s.mustRun("make", "reset", "YES=1")
 }
 
-// quickstart runs a command that plays the quickstart, and returns its output. All deliveries
-// arrive, the first one at its second attempt, and the webhook is removed.
+// quickstart runs a command that plays the quickstart, and returns its output. It checks that all
+// deliveries arrive, the first one at its second attempt, and that the webhook is removed.
 func (s *stack) quickstart(path string, args ...string) string {
 	s.t.Helper()
 	out := s.mustRun(path, args...)

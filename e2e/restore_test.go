@@ -35,8 +35,8 @@ import (
 // ours is the name of the service's database.
 const ours = "earshot"
 
-// deployment is one whose databases can be restored: a Postgres with all of them, and a
-// temporal-server as production has it.
+// deployment has databases that can be restored: one Postgres with all of them, and a
+// temporal-server as in production.
 type deployment struct {
 	*program
 	postgres *devstack.Postgres
@@ -47,9 +47,9 @@ type deployment struct {
 	metrics  string
 
 	mu sync.Mutex
-	// well says that the receiver takes what it is sent.
+	// well reports whether the receiver accepts deliveries.
 	well bool
-	// taken counts what it took, by the post or entry.
+	// taken counts the accepted deliveries by post or entry.
 	taken map[string]int
 }
 
@@ -70,7 +70,7 @@ func deploy(t *testing.T) *deployment {
 	migrate(t, d.postgres.URL(ours))
 	d.program = newProgram(t, d.postgres.URL(ours), "TEMPORAL_ADDRESS="+d.temporal.Address(),
 		"EARSHOT_WEBHOOK_RETRY_DELAYS=5s,5s,5s,5s",
-		"EARSHOT_WEBHOOK_DISABLE_COUNTS=attempts") // so that each failure is one of a streak
+		"EARSHOT_WEBHOOK_DISABLE_COUNTS=attempts") // So each failure is part of a streak.
 	d.client = d.setUpTemporal()
 	return d
 }
@@ -101,7 +101,7 @@ func (d *deployment) answer(_ int, got testkit.Received) int {
 		return http.StatusServiceUnavailable
 	}
 	var payload struct{ Post, Entry struct{ ID string } }
-	_ = json.Unmarshal(got.Body, &payload) // what can't be read counts for nothing
+	_ = json.Unmarshal(got.Body, &payload) // An unreadable payload counts for the id "", which no test reads.
 	d.taken[payload.Post.ID+payload.Entry.ID]++
 	return http.StatusOK
 }
@@ -112,7 +112,7 @@ func (d *deployment) recover(well bool) {
 	d.well = well
 }
 
-// times is how often each was taken.
+// times returns how often each was accepted.
 func (d *deployment) times(of []string) (times []int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -122,7 +122,7 @@ func (d *deployment) times(of []string) (times []int) {
 	return times
 }
 
-// sql asks the database for one value.
+// sql reads one value from the database.
 func (d *deployment) sql(into any, question string, args ...any) error {
 	c, err := pgx.Connect(d.t.Context(), d.postgres.URL(ours))
 	if err != nil {
@@ -132,7 +132,7 @@ func (d *deployment) sql(into any, question string, args ...any) error {
 	return c.QueryRow(d.t.Context(), question, args...).Scan(into)
 }
 
-// attempted returns the run of the last delivery, when its attempt failed.
+// attempted waits until the last delivery's attempt has failed, and returns its run.
 func (d *deployment) attempted() (workflow string) {
 	d.t.Helper()
 	require.Eventually(d.t, func() bool {
@@ -142,9 +142,8 @@ func (d *deployment) attempted() (workflow string) {
 	return workflow
 }
 
-// everyState leaves deliveries in every state that they can be in, and with them a
-// recovery, a publication and a streak, none of which anybody works on in the end. It
-// returns what of it is still to arrive.
+// everyState leaves deliveries in every possible state, and a recovery, a publication and a streak.
+// No worker runs at the end. It returns the posts and entries that still have to arrive.
 func (d *deployment) everyState(name string, worker *process) []string {
 	d.t.Helper()
 	d.recover(false)
@@ -172,7 +171,7 @@ func (d *deployment) await(what, question string) {
 	}, afterKill, lookEvery)
 }
 
-// quiet waits until everything has ended in the rows, and every run that Temporal has.
+// quiet waits until all deliveries have ended in the database and all runs in Temporal.
 func (d *deployment) quiet() {
 	d.t.Helper()
 	d.await("all has ended", `SELECT NOT EXISTS (SELECT FROM deliveries WHERE status = 'pending')
@@ -185,8 +184,8 @@ func (d *deployment) quiet() {
 	requireNoFailedTask(d.t, d.client, there(d.t, d.client, runs(d.t, d.client, all)))
 }
 
-// there leaves out runs that only Temporal's lists know, whose database was restored from
-// another moment.
+// there leaves out runs that exist only in Temporal's visibility lists, whose database was restored
+// from another time.
 func there(t require.TestingT, c client.Client, listed []*workflow.WorkflowExecutionInfo) (found []*workflow.WorkflowExecutionInfo) {
 	for _, run := range listed {
 		_, err := c.DescribeWorkflowExecution(context.Background(), run.GetExecution().GetWorkflowId(), run.GetExecution().GetRunId())
@@ -200,7 +199,7 @@ func there(t require.TestingT, c client.Client, listed []*workflow.WorkflowExecu
 	return found
 }
 
-// hourLater is what a restore takes.
+// hourLater moves the due times an hour back, as after a restore that took an hour.
 func (d *deployment) hourLater() {
 	d.t.Helper()
 	var n int
@@ -230,7 +229,7 @@ func (d *deployment) swept(found string) int {
 	return n
 }
 
-// shell runs commands of the page in a directory.
+// shell runs commands of the documentation page in a directory.
 func (d *deployment) shell(dir, commands string, settings ...string) string {
 	d.t.Helper()
 	u, err := url.Parse(d.postgres.URL(ours))
@@ -247,9 +246,9 @@ func (d *deployment) shell(dir, commands string, settings ...string) string {
 	return string(out)
 }
 
-// TestABackupOfEitherDatabaseThatIsOlderThanTheOtherLosesNothing takes a backup, works on, and
-// restores first Temporal's database alone and then the service's alone, by the commands of
-// docs/backup.md. The keys are rotated meanwhile.
+// TestABackupOfEitherDatabaseThatIsOlderThanTheOtherLosesNothing takes a backup and goes on
+// working. It then restores Temporal's database alone and later the service's alone, by the
+// commands of docs/backup.md. The keys are rotated meanwhile.
 func TestABackupOfEitherDatabaseThatIsOlderThanTheOtherLosesNothing(t *testing.T) {
 	tier.Slow(t, "restores backups of two databases")
 	t.Parallel()
@@ -270,7 +269,7 @@ func TestABackupOfEitherDatabaseThatIsOlderThanTheOtherLosesNothing(t *testing.T
 	d.shell(repository, "earshot secrets rotate", "EARSHOT_SECRET_KEYS="+fresh+","+old)
 	d.env = append(d.env, "EARSHOT_SECRET_KEYS="+fresh)
 
-	// Temporal's is older, but for its lists, which then have runs that aren't there.
+	// Temporal's database is older, except for its visibility lists, which then have missing runs.
 	require.NoError(t, d.temporal.Stop(t.Context()))
 	d.shell(early, page.named("restore"), "databases=temporal")
 	worker, api = d.goOn(page)
@@ -279,7 +278,7 @@ func TestABackupOfEitherDatabaseThatIsOlderThanTheOtherLosesNothing(t *testing.T
 	worker.kill()
 	api.kill()
 
-	// Ours is older.
+	// The service's database is older.
 	require.NoError(t, d.temporal.Stop(t.Context()))
 	d.shell(early, page.named("restore"), "databases="+ours)
 	d.shell(late, page.named("restore"), "databases="+strings.Join(devstack.TemporalDatabases(), " "))
@@ -302,7 +301,7 @@ func TestABackupOfEitherDatabaseThatIsOlderThanTheOtherLosesNothing(t *testing.T
 	page.requireAllUsed()
 }
 
-// syncCursor is where a copy of a list goes on.
+// syncCursor returns the cursor from which a copy of a list goes on.
 func (d *deployment) syncCursor(path string) string {
 	d.t.Helper()
 	r, err := http.NewRequest(http.MethodGet, d.url+path, nil)
@@ -317,8 +316,7 @@ func (d *deployment) syncCursor(path string) string {
 	return list.SyncCursor
 }
 
-// goOn starts everything after a restore, which took an hour, and waits until there is
-// nothing left to do.
+// goOn starts everything after a restore that took an hour, and waits until no work is left.
 func (d *deployment) goOn(page *blocks) (worker, api *process) {
 	d.t.Helper()
 	d.hourLater()

@@ -24,8 +24,8 @@ import (
 type load struct {
 	stop context.CancelFunc
 	all  sync.WaitGroup
-	// underWay has a place for each post that hasn't arrived, so that a machine
-	// that is slow gets less to do and not a queue.
+	// underWay has a slot for each post that hasn't arrived, so that a slow machine gets less load
+	// instead of a queue.
 	underWay chan struct{}
 
 	mu    sync.Mutex
@@ -39,7 +39,7 @@ func startLoad(p *program, r *testkit.Receiver) *load {
 	r.Answer(func(int, testkit.Received) int {
 		select {
 		case <-l.underWay:
-		default: // a duplicate, which the test finds
+		default: // A duplicate. The test detects it.
 		}
 		return http.StatusOK
 	})
@@ -62,14 +62,14 @@ func startLoad(p *program, r *testkit.Receiver) *load {
 	return l
 }
 
-// end stops the load and returns what was posted.
+// end stops the load and returns the posts.
 func (l *load) end() []string {
 	l.stop()
 	l.all.Wait()
 	return l.posts
 }
 
-// await waits for so many further posts.
+// await waits for n more posts.
 func (l *load) await(t *testing.T, n int) {
 	t.Helper()
 	count := func() int { l.mu.Lock(); defer l.mu.Unlock(); return len(l.posts) }
@@ -77,7 +77,7 @@ func (l *load) await(t *testing.T, n int) {
 	require.Eventually(t, func() bool { return count() >= before+n }, waitLimit, lookEvery)
 }
 
-// dial is a client in the namespace that temporalSettings point at.
+// dial returns a client of the namespace in the options.
 func dial(t *testing.T, o client.Options) client.Client {
 	t.Helper()
 	c, err := client.Dial(o)
@@ -86,7 +86,7 @@ func dial(t *testing.T, o client.Options) client.Client {
 	return c
 }
 
-// runs are those that a visibility query finds.
+// runs returns the runs that match a visibility query.
 func runs(t require.TestingT, c client.Client, query string) (found []*workflow.WorkflowExecutionInfo) {
 	request := &workflowservice.ListWorkflowExecutionsRequest{Query: query}
 	for {
@@ -99,8 +99,8 @@ func runs(t require.TestingT, c client.Client, query string) (found []*workflow.
 	}
 }
 
-// awaitDeliveryRuns returns the runs of deliveries when all of them are closed:
-// nothing is sent after that.
+// awaitDeliveryRuns waits until all runs of deliveries are closed and returns them. No delivery is
+// sent after that.
 func awaitDeliveryRuns(t *testing.T, c client.Client) []*workflow.WorkflowExecutionInfo {
 	t.Helper()
 	const deliveries = "WorkflowType = 'deliver_webhooks'"
@@ -110,9 +110,9 @@ func awaitDeliveryRuns(t *testing.T, c client.Client) []*workflow.WorkflowExecut
 	return runs(t, c, deliveries)
 }
 
-// requireNoFailedTask looks through the histories for a workflow task that failed,
-// as one does whose replay comes to something else. One that Temporal refused because a signal
-// came while it ran is only run again.
+// requireNoFailedTask checks that the histories have no failed workflow task. A task fails, for
+// example, when its replay has a different result. Tasks that Temporal refused because of a new
+// signal don't count, because they run again.
 func requireNoFailedTask(t *testing.T, c client.Client, all []*workflow.WorkflowExecutionInfo) {
 	t.Helper()
 	require.NotEmpty(t, all)
@@ -130,7 +130,7 @@ func requireNoFailedTask(t *testing.T, c client.Client, all []*workflow.Workflow
 	}
 }
 
-// once is one arrival of each post.
+// once returns the expected count of one arrival for each post.
 func once(posts []string) map[string]int {
 	times := map[string]int{}
 	for _, id := range posts {
@@ -162,8 +162,8 @@ func TestWorkersAreReplacedUnderLoadAndEveryPostArrivesExactlyOnce(t *testing.T)
 	require.Equal(t, once(posts), arrived(t, r))
 }
 
-// TestANewBuildTakesOverFromTheCurrentOne goes from workers without versions to
-// build a and on to build b, by the command of the operator's page.
+// TestANewBuildTakesOverFromTheCurrentOne moves from workers without versions to build a and then
+// to build b, by the command of the operator's page.
 func TestANewBuildTakesOverFromTheCurrentOne(t *testing.T) {
 	tier.Slow(t, "replaces workers under load")
 	t.Parallel()
@@ -174,18 +174,18 @@ func TestANewBuildTakesOverFromTheCurrentOne(t *testing.T) {
 	p := newProgram(t, testkit.Database(t), append(settingsOf(namespace), "EARSHOT_WEBHOOK_RETRY_DELAYS=2s,2s,2s,2s")...)
 	p.serveAlone(build("a")...)
 	p.subscribe(r)
-	// The first attempt is made by the workers before, the second by the next.
+	// The old workers make the first attempt, and the next ones the second.
 	r.Answer(func(n int, _ testkit.Received) int { return map[bool]int{true: 503, false: 200}[n%2 == 1] })
 	before := p.worker()
 	first := p.post()
 	r.Await(t, 1)
-	// Stopped first, so that the retry is the next one's whenever that comes.
+	// The old worker stops first, so that the next one always makes the retry.
 	require.Zero(t, before.signal(syscall.SIGTERM))
 	a := p.worker(build("a")...)
 	makeCurrent(t, namespace, "a")
 	r.Await(t, 2)
 	c := dial(t, namespace)
-	awaitDeliveryRuns(t, c) // a stop would leave the end of the run to the next build
+	awaitDeliveryRuns(t, c) // Otherwise the next build would finish the run.
 	second := p.post()
 	r.Await(t, 3)
 	require.Zero(t, a.signal(syscall.SIGTERM))
@@ -205,7 +205,7 @@ func TestANewBuildTakesOverFromTheCurrentOne(t *testing.T) {
 	require.Equal(t, map[string]int{"a": 1, "b": 1}, built, "the build that finished each")
 }
 
-// makeCurrent waits for a build's workers and gives them the work.
+// makeCurrent waits for a build's workers and makes the build current.
 func makeCurrent(t *testing.T, namespace client.Options, build string) {
 	t.Helper()
 	binary, err := devstack.TemporalBinary(t.Context(), repository, t.Logf)

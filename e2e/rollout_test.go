@@ -15,19 +15,19 @@ import (
 	"earshot/workflows"
 )
 
-// rollout is a deployment whose workers are versions.
+// rollout is a deployment with versioned workers.
 type rollout struct {
 	*program
 	namespace client.Options
 	c         client.Client
 }
 
-// builds are the settings of a version.
+// builds returns the settings of a version.
 func builds(id string) []string {
 	return []string{"EARSHOT_WORKER_DEPLOYMENT=earshot", "EARSHOT_WORKER_BUILD_ID=" + id}
 }
 
-// roll starts a build's worker and gives it the work.
+// roll starts a build's worker and makes the build current.
 func (o *rollout) roll(build string) *process {
 	o.t.Helper()
 	w := o.worker(builds(build)...)
@@ -42,7 +42,7 @@ func (o *rollout) schedule(title string) (entry string) {
 		map[string]any{"title": title, "publishedAt": "2040-01-01T09:00:00Z"})
 }
 
-// publish moves an entry into the past, and waits until its run has ended with that.
+// publish moves an entry's publication into the past and waits until its run has ended.
 func (o *rollout) publish(entry string) {
 	o.t.Helper()
 	o.must(http.MethodPatch, "/v1/changelog/"+entry, map[string]any{"publishedAt": "2020-01-01T09:00:00Z"})
@@ -51,7 +51,7 @@ func (o *rollout) publish(entry string) {
 	}, afterKill, lookEvery)
 }
 
-// retry makes the next attempt of a delivery at once, which would be due in an hour.
+// retry makes the next attempt of a delivery immediately, instead of in an hour.
 func (o *rollout) retry(delivery string) {
 	o.t.Helper()
 	update, err := o.c.UpdateWorkflow(o.t.Context(), client.UpdateWorkflowOptions{
@@ -68,14 +68,14 @@ func (o *rollout) describe(id string) *workflow.WorkflowExecutionInfo {
 	return d.GetWorkflowExecutionInfo()
 }
 
-// build is the one that made the last step of a run.
+// build returns the build that made the last step of a run.
 func (o *rollout) build(id string) string {
 	o.t.Helper()
 	return o.describe(id).GetVersioningInfo().GetDeploymentVersion().GetBuildId()
 }
 
-// TestOpenRunsGoOnWithANewBuildAndGoBackToTheOneBefore goes the way of docs/upgrading.md:
-// both builds run beside each other until the new one has the work, and the other way round.
+// TestOpenRunsGoOnWithANewBuildAndGoBackToTheOneBefore follows docs/upgrading.md. Both builds run
+// side by side until the new one is current, and then the reverse.
 func TestOpenRunsGoOnWithANewBuildAndGoBackToTheOneBefore(t *testing.T) {
 	tier.Slow(t, "runs two builds side by side")
 	t.Parallel()

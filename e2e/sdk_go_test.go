@@ -50,7 +50,7 @@ func TestTheAgentInGoUsesTheTools(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "main.go")
 	require.NoError(t, os.WriteFile(file, []byte(all[at].code), 0o600))
 	agent := exec.CommandContext(t.Context(), "go", "run", file)
-	agent.Dir = repository // whose go.mod has the public SDK
+	agent.Dir = repository // Its go.mod has the public SDK.
 	agent.Env = append(cleanEnviron(), "EARSHOT_API_KEY="+p.key, "EARSHOT_BASE_URL="+p.url)
 	said, err := agent.CombinedOutput()
 	require.NoError(t, err, "%s", said)
@@ -87,7 +87,7 @@ for _, body := range []string{os.Getenv("BODY"), os.Getenv("BODY") + " "} {
 `)
 }
 
-// goGuideBegins is what stands around the guide's samples, which are parts of a function.
+// goGuideBegins is the code around the guide's samples, which are parts of a function.
 const goGuideBegins = `package main
 
 import (
@@ -112,7 +112,8 @@ func main() {
 func run(ctx context.Context) error {
 `
 
-// goStory runs the example of the SDK in a state of the repository against a service and returns what it said.
+// goStory runs the example of the SDK from the given repository state against a service and returns
+// its output.
 func goStory(t *testing.T, root string, p *program, url string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -129,7 +130,8 @@ func goStory(t *testing.T, root string, p *program, url string) string {
 	return string(out)
 }
 
-// happenedOnce wants each thing that the story has made to be there once, and its webhook to be gone.
+// happenedOnce checks that each object of the story exists exactly once and that its webhook is
+// gone.
 func happenedOnce(t *testing.T, p *program) {
 	t.Helper()
 	happened := map[string]int{}
@@ -145,7 +147,7 @@ func happenedOnce(t *testing.T, p *program) {
 	require.Empty(t, listed(t, p, "/v1/webhooks"))
 }
 
-// listed is the first page of a list.
+// listed returns the first page of a list.
 func listed(t *testing.T, p *program, path string) []map[string]any {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.url+path, nil)

@@ -13,13 +13,13 @@ import (
 	"earshot/webhook"
 )
 
-// sdkGuide is the guide's page about the SDKs. What it has of a language makes one program, from top to bottom.
+// sdkGuide is the guide's page about the SDKs. All samples of one language form one program.
 var sdkGuide = filepath.Join(repository, "docs", "api", "sdks.md")
 
 var sdkLanguages = []string{"ts", "python", "go"}
 
-// followsTheGuide runs the program of a language, and what calls its receiver, in a directory of its own, and holds
-// what it says against what the page promises.
+// followsTheGuide runs the program of a language, and the code that calls its receiver, in a
+// temporary directory. It compares the output with the page.
 func followsTheGuide(t *testing.T, run func(program, dir string, env []string) string, language, calls string) {
 	t.Helper()
 	const body = `{"event":"post.created","post":{"title":"Grüße"}}`
@@ -42,7 +42,7 @@ func followsTheGuide(t *testing.T, run func(program, dir string, env []string) s
 	require.Equal(t, events[len(events)-2][1], string(place), "the event that the loop ended at counts as not worked on")
 }
 
-// sdkSamples are those of a language. Each section has one for all languages, or none.
+// sdkSamples returns the samples of a language. Each section has one for every language, or none.
 func sdkSamples(t *testing.T, language string) string {
 	t.Helper()
 	source, err := os.ReadFile(sdkGuide)

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// fault is what happens to a request on its way.
+// fault is the treatment of a request.
 type fault string
 
 const (
@@ -28,17 +28,17 @@ const (
 	delayed fault = "passed on late"
 )
 
-// faultsInTurn is what happens to requests in turn. A repetition of a request that failed gets through,
-// unless others come in between.
+// faultsInTurn are the faults of successive requests. The repetition of a failed request passes,
+// unless other requests come in between.
 var faultsInTurn = []fault{passed, dropped, passed, lost, passed, cut, passed, doubled, passed, delayed}
 
-// lateness is long beside an answer and short beside a timeout.
+// lateness is long compared with an answer and short compared with a timeout.
 const lateness = 300 * time.Millisecond
 
-// faultyProxy passes requests on to a service as a bad network does, and returns its own address.
-// Writes and reads go through the faults separately, so which of them meets what depends on their
-// order alone. Who uses it sends at least seven writes and four reads: it fails the test in the
-// end if there was a fault that it had no occasion for.
+// faultyProxy passes requests on to a service as a bad network does, and returns its address.
+// Writes and reads go through the faults separately, so only their order decides which request
+// meets which fault. Send at least seven writes and four reads: the cleanup fails the test if a
+// fault was not used.
 func faultyProxy(t testing.TB, to string) (url string) {
 	t.Helper()
 	p := &proxy{to: to, transport: &http.Transport{DisableCompression: true}, seen: map[bool]int{}, did: map[bool]map[fault]int{true: {}, false: {}}}
@@ -49,7 +49,7 @@ func faultyProxy(t testing.TB, to string) (url string) {
 		server.Close()
 		p.transport.CloseIdleConnections()
 		if t.Failed() {
-			return // then the program may have ended early
+			return // The program may have ended early.
 		}
 		for _, f := range []fault{dropped, lost, cut, doubled, delayed} {
 			assert.Positive(t, p.did[true][f], "no write was %s", f)
@@ -66,12 +66,12 @@ type proxy struct {
 	transport *http.Transport
 
 	mu sync.Mutex
-	// seen and did count the writes at true and the reads at false.
+	// seen and did count writes under true and reads under false.
 	seen map[bool]int
 	did  map[bool]map[fault]int
 }
 
-// next says what happens to a request.
+// next returns the fault of a request.
 func (p *proxy) next(method string) fault {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -90,7 +90,7 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f := p.next(r.Method)
 	switch f {
 	case dropped:
-		panic(http.ErrAbortHandler) // which closes the connection
+		panic(http.ErrAbortHandler) // This closes the connection.
 	case delayed:
 		select {
 		case <-time.After(lateness):
@@ -114,7 +114,8 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(text)
 }
 
-// pass sends a request to the service and reads its answer. Where there is none the client gets none either.
+// pass sends a request to the service and reads its answer. If there is none, the client gets none
+// either.
 func (p *proxy) pass(r *http.Request, body []byte) (status int, header http.Header, text []byte) {
 	onward, err := http.NewRequestWithContext(r.Context(), r.Method, p.to+r.URL.RequestURI(), bytes.NewReader(body))
 	if err != nil {

@@ -20,8 +20,8 @@ import (
 	"earshot/internal/testkit/tier"
 )
 
-// TestThePythonSDK packs the package, holds its sources against the tables of vectors and the type
-// checker, and plays with what an integrator would get.
+// TestThePythonSDK builds the package, checks its sources against the test vectors and with the
+// type checker, and uses it as an integrator does.
 func TestThePythonSDK(t *testing.T) {
 	tier.Slow(t, "packs, checks and runs the Python SDK")
 	t.Parallel()
@@ -87,7 +87,7 @@ for body in (os.environ["BODY"], os.environ["BODY"] + " "):
 	})
 }
 
-// pythonSDK is an interpreter that has the package of a directory.
+// pythonSDK is a Python interpreter with the package of a directory.
 type pythonSDK struct {
 	t      *testing.T
 	source string
@@ -95,7 +95,8 @@ type pythonSDK struct {
 	env    []string
 }
 
-// packPythonSDK builds the package of a state of the repository in a copy of its sources, and looks at what it has.
+// packPythonSDK builds the package of a repository state in a copy of its sources, and checks its
+// content.
 func packPythonSDK(t *testing.T, root string) pythonSDK {
 	t.Helper()
 	tier.Needs(t, "python:httpx", "python:build", "python:setuptools", "python:wheel", "python:flake8")
@@ -109,7 +110,7 @@ func packPythonSDK(t *testing.T, root string) pythonSDK {
 		require.NoError(t, err)
 		require.NoError(t, os.WriteFile(filepath.Join(dir, filepath.Base(file)), text, 0o600))
 	}
-	s.mustRunIn(dir, "-m", "build", "--no-isolation") // the archive of sources, and the wheel from that
+	s.mustRunIn(dir, "-m", "build", "--no-isolation") // This makes the source archive, and the wheel from it.
 	wheels, err := filepath.Glob(filepath.Join(dir, "dist", "earshot-*-py3-none-any.whl"))
 	require.NoError(t, err)
 	require.Len(t, wheels, 1)
@@ -124,14 +125,14 @@ func packPythonSDK(t *testing.T, root string) pythonSDK {
 	return s
 }
 
-// of is the same in a test of its own, for a service.
+// of returns the same SDK for another test and a service.
 func (s pythonSDK) of(t *testing.T, url, key string) pythonSDK {
 	t.Helper()
 	s.t, s.env = t, append(slices.Clone(s.env), "EARSHOT_BASE_URL="+url, "EARSHOT_API_KEY="+key)
 	return s
 }
 
-// mustRun runs a program to its end, in a directory of its own, and returns what it said.
+// mustRun runs a program to its end, in a temporary directory, and returns its output.
 func (s pythonSDK) mustRun(args ...string) string {
 	s.t.Helper()
 	return s.mustRunIn(s.t.TempDir(), args...)
@@ -148,7 +149,7 @@ func (s pythonSDK) mustRunIn(dir string, args ...string) string {
 	return string(out)
 }
 
-// idsOf are those of the first page of a list.
+// idsOf returns the ids on the first page of a list.
 func idsOf(t *testing.T, p *program, path string) (ids []string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.url+path, nil)
@@ -165,7 +166,7 @@ func idsOf(t *testing.T, p *program, path string) (ids []string) {
 	return ids
 }
 
-// onlyID is the id of the one thing that a list has.
+// onlyID returns the id of a list's only object.
 func onlyID(t *testing.T, p *program, path string) string {
 	t.Helper()
 	ids := idsOf(t, p, path)
@@ -175,13 +176,13 @@ func onlyID(t *testing.T, p *program, path string) string {
 
 func (s pythonSDK) example(name string) string { return filepath.Join(s.source, "examples", name) }
 
-// story tells the story of the quickstart to a service.
+// story plays the quickstart's story against a service.
 func (s pythonSDK) story(t *testing.T, p *program, url string) {
 	t.Helper()
 	require.Contains(t, s.of(t, url, p.key).mustRun(s.example("quickstart.py")), "The story went well.")
 }
 
-// servedToPython starts a service that tries deliveries again soon.
+// servedToPython starts a service with short retry delays.
 func servedToPython(t *testing.T) *program {
 	t.Helper()
 	p := newProgram(t, testkit.Database(t), append(temporalSettings(t), "EARSHOT_WEBHOOK_RETRY_DELAYS=1s,1s,1s,1s")...)
@@ -189,7 +190,8 @@ func servedToPython(t *testing.T) *program {
 	return p
 }
 
-// pythonReadme are the README's samples in turn, which make one program, and what calls its receiver.
+// pythonReadme returns the README's samples in order, which form one program, and the code that
+// calls its receiver.
 func pythonReadme(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(repository, "sdk", "python", "README.md"))

@@ -20,8 +20,8 @@ import (
 	"earshot/internal/testkit/tier"
 )
 
-// TestTheTypeScriptSDK builds the package, holds it against the vectors, packs it, and uses what an
-// integrator would get.
+// TestTheTypeScriptSDK builds the package, checks it against the test vectors, packs it, and uses
+// it as an integrator does.
 func TestTheTypeScriptSDK(t *testing.T) {
 	tier.Slow(t, "installs, compiles and runs the TypeScript SDK")
 	t.Parallel()
@@ -67,7 +67,7 @@ for (const body of [process.env.BODY ?? "", process.env.BODY + " "]) {
 	})
 }
 
-// serveStories starts a service that tries deliveries again soon.
+// serveStories starts a service with short retry delays.
 func serveStories(t *testing.T) *program {
 	t.Helper()
 	p := newProgram(t, testkit.Database(t), storySettings(t)...)
@@ -80,7 +80,7 @@ func storySettings(t *testing.T) []string {
 	return append(temporalSettings(t), "EARSHOT_WEBHOOK_RETRY_DELAYS=1s,1s,1s,1s")
 }
 
-// page is the first page of a list.
+// page returns the first page of a list.
 func (p *program) page(path string) []map[string]any {
 	p.t.Helper()
 	var page struct{ Data []map[string]any }
@@ -94,14 +94,14 @@ func (p *program) page(path string) []map[string]any {
 	return page.Data
 }
 
-// typeScriptStory tells the story of the quickstart to a service.
+// typeScriptStory plays the quickstart's story against a service.
 func typeScriptStory(t *testing.T, project *nodeProject, p *program, url string) {
 	t.Helper()
 	require.Contains(t, project.of(t, p, url).mustRun("node", "built/story.js"), "The story went well.")
 }
 
-// packTypeScriptSDK makes the package of a state of the repository in a copy, by one of its scripts that
-// build it, and returns the archive that would be published.
+// packTypeScriptSDK builds the package of a repository state in a copy, by the given script, and
+// returns the archive that would be published.
 func packTypeScriptSDK(t *testing.T, root, script string) string {
 	t.Helper()
 	tier.Needs(t, "node", "npm")
@@ -127,7 +127,7 @@ func packTypeScriptSDK(t *testing.T, root, script string) string {
 	return filepath.Join(n.dir, packed[0].Filename)
 }
 
-// copySources copies a folder without what npm and the compiler have put there.
+// copySources copies a folder without the files of npm and the compiler.
 func copySources(t *testing.T, from, to string) {
 	t.Helper()
 	require.NoError(t, filepath.WalkDir(from, func(path string, entry fs.DirEntry, err error) error {
@@ -152,8 +152,8 @@ func copySources(t *testing.T, from, to string) {
 	}))
 }
 
-// newSDKProject is a project of an integrator, with the packed SDK and the README's program, compiled.
-// Cases share it and take a copy each.
+// newSDKProject returns a compiled integrator's project with the packed SDK and the README's
+// program. The cases share it, and each one works on a copy.
 func newSDKProject(t *testing.T, root, archive string) *nodeProject {
 	t.Helper()
 	n := newNodeProject(t, filepath.Join(root, "e2e", "sdk_typescript"))
@@ -163,13 +163,13 @@ func newSDKProject(t *testing.T, root, archive string) *nodeProject {
 	return n
 }
 
-// of is a copy of the project for a service, which it reaches by a URL.
+// of returns a copy of the project for a service at a URL.
 func (n *nodeProject) of(t *testing.T, p *program, url string) *nodeProject {
 	t.Helper()
 	return n.copied(t, "EARSHOT_BASE_URL="+url, "EARSHOT_API_KEY="+p.key, "SERVICE_URL="+p.url)
 }
 
-// readmeProgram are the README's samples in turn, which make one program.
+// readmeProgram returns the README's samples in order, which form one program.
 func readmeProgram(t *testing.T, root string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, "sdk", "typescript", "README.md"))
@@ -201,7 +201,7 @@ func runReadme(t *testing.T, n *nodeProject) {
 	} {
 		require.Eventually(t, func() bool { return strings.Contains(said.String(), line) }, waitLimit, lookEvery, "%s: %s", line, said)
 	}
-	// The loop comes back for the next event before it waits for it.
+	// The loop asks for the next event first and then waits for it.
 	require.Eventually(t, func() bool {
 		saved, err := os.ReadFile(filepath.Join(n.dir, "checkpoint"))
 		return err == nil && strings.HasSuffix(strings.TrimSpace(said.String()), string(saved)+" vote.created")

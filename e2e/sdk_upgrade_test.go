@@ -14,11 +14,11 @@ import (
 	"earshot/internal/testkit"
 )
 
-// sdkStory is that of the quickstart in a language.
+// sdkStory is the quickstart's story in a language.
 type sdkStory struct {
-	// sources are the files of the program that tells it, which has the SDK of the directory.
+	// sources are the files of the story's program, which uses the SDK of the directory.
 	sources, directory string
-	// tell plays it, as a state of the repository has it, against a service.
+	// tell plays the story of a repository state against a service.
 	tell func(t *testing.T, root string, p *program)
 }
 
@@ -34,8 +34,8 @@ var sdkStories = map[string]sdkStory{
 	}},
 }
 
-// lastRelease is the last tag v*, and before there is any the program before the last migration, as for
-// .ci/contract. BASE=commit names another one.
+// lastRelease returns the last tag v*. Without tags it returns the program before the last
+// migration, as for .ci/contract. BASE=commit selects another release.
 func lastRelease(t *testing.T) release {
 	t.Helper()
 	needsHistory(t)
@@ -99,7 +99,8 @@ func (r release) serve(t *testing.T) *program {
 
 var namedOperation = regexp.MustCompile(`"(\w+)": +\{"(\w+)", "(\w+)"\}`)
 
-// operations are those of the contract that programs call, whose names in the SDKs the generator has.
+// operations returns the contract's operations that the sources call. The generator has their names
+// in the SDKs.
 func operations(t *testing.T, sources string) (ids []string) {
 	t.Helper()
 	files, err := filepath.Glob(sources)
@@ -110,7 +111,7 @@ func operations(t *testing.T, sources string) (ids []string) {
 		require.NoError(t, err)
 		program.Write(text)
 	}
-	// Languages write names in their own ways, and what follows the feed lists its events.
+	// Languages write names differently, and the code that follows the feed lists its events.
 	code := strings.NewReplacer("_", "", "follow(", "list(").Replace(strings.ToLower(program.String()))
 	names, err := os.ReadFile(filepath.Join(repository, "sdk", "generate", "names.go"))
 	require.NoError(t, err)

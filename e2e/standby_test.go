@@ -30,23 +30,23 @@ const (
 	posters = 4
 	// healthy is the name of the endpoint in the ledger.
 	healthy = "healthy"
-	// swept is how long what only the sweep finds may take: its grace of 30 s, the minute
-	// between two, and a lease.
+	// swept bounds the wait for deliveries that only the sweep finds. It covers its grace period of
+	// 30 s, the minute between two sweeps, and a lease.
 	swept = 3 * time.Minute
 )
 
-// startPostgres starts one of the test's own, which keeps what it committed over a kill.
+// startPostgres starts a Postgres that keeps committed data over a kill.
 func startPostgres(t *testing.T, follow *devstack.Postgres) *devstack.Postgres {
 	t.Helper()
 	dir := t.TempDir()
-	// The user postgres has to pass through, and the parent is closed to others.
+	// The user postgres needs access, and the parent directory is closed to other users.
 	require.NoError(t, os.Chmod(filepath.Dir(dir), 0o711))
 	o := devstack.PostgresOptions{Dir: dir, Durable: true, Follow: follow, Report: t.Logf}
 	p, err := devstack.StartPostgres(t.Context(), o)
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		select {
-		case <-p.Done(): // killed, it left its shared memory to the machine; a start takes that back
+		case <-p.Done(): // A killed Postgres left its shared memory, and a new start frees it.
 			p, err = devstack.StartPostgres(context.Background(), o)
 			require.NoError(t, err)
 		default:
@@ -57,7 +57,7 @@ func startPostgres(t *testing.T, follow *devstack.Postgres) *devstack.Postgres {
 	return p
 }
 
-// several is the URL of a database that is on one of the servers.
+// several returns the URL of a database that is on one of the servers.
 func several(t *testing.T, database string, servers ...*devstack.Postgres) string {
 	t.Helper()
 	u, err := url.Parse(servers[0].URL(database))
@@ -72,15 +72,15 @@ func several(t *testing.T, database string, servers ...*devstack.Postgres) strin
 	return u.String()
 }
 
-// migrate makes the tables of a database.
+// migrate creates the tables of a database.
 func migrate(t *testing.T, database string) {
 	t.Helper()
 	out, err := (&program{t: t, env: append(cleanEnviron(), "DATABASE_URL="+database)}).command("migrate")
 	require.NoError(t, err, out)
 }
 
-// setUpTemporal registers the search attributes in the default namespace of a server of the
-// test's own, and returns when they are known, which is a moment later.
+// setUpTemporal registers the search attributes in the default namespace of the test's server. It
+// returns when the server knows them, which takes a moment.
 func (p *program) setUpTemporal() client.Client {
 	p.t.Helper()
 	out, err := p.command("temporal", "setup", "--file", repository+"/temporal-dev.yaml")
@@ -93,7 +93,7 @@ func (p *program) setUpTemporal() client.Client {
 	return c
 }
 
-// setting is a variable of the program's environment.
+// setting returns a variable of the program's environment.
 func (p *program) setting(name string) (value string) {
 	for _, pair := range p.env {
 		if v, ok := strings.CutPrefix(pair, name+"="); ok {
@@ -103,8 +103,8 @@ func (p *program) setting(name string) (value string) {
 	return value
 }
 
-// book is a receiver that writes down what reaches it, and what the API acknowledged: what
-// the checker of the fault harness needs.
+// book is a receiver with a ledger, together with the writes that the API acknowledged. The checker
+// of the fault harness needs both.
 type book struct {
 	*faults.Receiver
 	url       string
@@ -143,7 +143,7 @@ func (b *book) subscribe(p *program) {
 	b.Add(faults.Endpoint{Name: healthy, Secret: fmt.Sprint(made["secret"]), Behaviour: faults.Healthy})
 }
 
-// since counts what was acknowledged after a moment.
+// since counts the writes that were acknowledged after a moment.
 func (b *book) since(moment time.Time) (n int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -155,7 +155,7 @@ func (b *book) since(moment time.Time) (n int) {
 	return n
 }
 
-// load posts until stop is closed, and returns when the last answer is there.
+// load posts until stop is closed, and returns after the last answer.
 func (b *book) load(p *program, stop <-chan struct{}) {
 	var all sync.WaitGroup
 	for poster := range posters {
@@ -174,7 +174,7 @@ func (b *book) load(p *program, stop <-chan struct{}) {
 				select {
 				case <-stop:
 					return
-				case <-time.After(lookEvery): // twenty posts a second of each are load enough
+				case <-time.After(lookEvery): // Twenty posts a second from each goroutine are enough load.
 				}
 			}
 		})
@@ -182,7 +182,7 @@ func (b *book) load(p *program, stop <-chan struct{}) {
 	all.Wait()
 }
 
-// check waits until every delivery has ended, and holds all that is known against the
+// check waits until every delivery has ended, and compares the ledger and the writes with the
 // database.
 func (b *book) check(t *testing.T, database string, kills ...check.Kill) check.Report {
 	t.Helper()
@@ -200,9 +200,9 @@ func (b *book) check(t *testing.T, database string, kills ...check.Kill) check.R
 	return report
 }
 
-// TestAStandbyIsPromotedInTheMiddleOfARunAndNothingAcknowledgedIsLost kills the primary, which
-// has the databases of the service and of Temporal. Two processes of the service say
-// differently where it is.
+// TestAStandbyIsPromotedInTheMiddleOfARunAndNothingAcknowledgedIsLost kills the primary, which has
+// the databases of the service and of Temporal. The service's processes list the two servers in
+// different orders.
 func TestAStandbyIsPromotedInTheMiddleOfARunAndNothingAcknowledgedIsLost(t *testing.T) {
 	tier.Slow(t, "promotes a standby")
 	t.Parallel()
@@ -243,7 +243,7 @@ func TestAStandbyIsPromotedInTheMiddleOfARunAndNothingAcknowledgedIsLost(t *test
 	for status := range b.refused {
 		require.Contains(t, []int{http.StatusServiceUnavailable, http.StatusInternalServerError}, status)
 	}
-	// Of a commit whose answer was lost nobody knows whether it is there: it is no 503.
+	// If the answer to a commit is lost, its outcome is unknown. The API then answers 500, not 503.
 	require.LessOrEqual(t, b.refused[http.StatusInternalServerError], posters)
 
 	report := b.check(t, standby.URL(name), check.Kill{What: "postgres", At: killed, Back: promoted})

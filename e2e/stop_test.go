@@ -18,16 +18,16 @@ import (
 	"earshot/internal/testkit/tier"
 )
 
-// TestAStopFailsNoRequestOfClientsThatHeedReadiness has clients as a balancer has them: they
-// keep their connections, ask /readyz beside their requests, and go elsewhere when it says no.
+// TestAStopFailsNoRequestOfClientsThatHeedReadiness uses clients that act like a balancer's. They
+// keep their connections, check /readyz beside their requests, and leave when it reports not ready.
 func TestAStopFailsNoRequestOfClientsThatHeedReadiness(t *testing.T) {
 	tier.Slow(t, "load during a stop")
 	t.Parallel()
 	const (
 		clients = 64
-		// askEvery is how often a balancer looks, much more often than the service waits.
+		// askEvery is the balancer's check interval, much shorter than the service's delay.
 		askEvery = 50 * time.Millisecond
-		// mostAsks are answered with 503 before the balancer's clients leave at the latest.
+		// mostAsks is how many checks may get 503 before the balancer's clients leave.
 		mostAsks = 20
 	)
 	p := newProgram(t, testkit.Database(t), append(temporalSettings(t), "EARSHOT_DRAIN_DELAY=2s")...)
@@ -36,13 +36,13 @@ func TestAStopFailsNoRequestOfClientsThatHeedReadiness(t *testing.T) {
 		all      sync.WaitGroup
 		leaving  atomic.Bool
 		answered atomic.Int64
-		closed   atomic.Int64 // connections that the service asked to end
+		closed   atomic.Int64 // Connections that the service asked the client to close.
 	)
 	for i := range clients {
 		own := &http.Client{Transport: &http.Transport{}, Timeout: waitLimit}
 		all.Go(func() {
 			for n := 0; !leaving.Load(); n++ {
-				// In another rhythm each, so that some connection is idle at any moment.
+				// Each client has its own rhythm, so that some connection is idle at any time.
 				time.Sleep(time.Duration(n%(i+2)) * time.Millisecond)
 				body := fmt.Sprintf(`{"externalUserId":"user-%d-%d"}`, i, n%7)
 				r, err := http.NewRequest(http.MethodPost, p.url+"/v1/contacts/identify", strings.NewReader(body))
@@ -77,7 +77,7 @@ func TestAStopFailsNoRequestOfClientsThatHeedReadiness(t *testing.T) {
 			if answer.StatusCode == http.StatusServiceUnavailable {
 				told++
 			}
-			// Clients stay until some connection ended, for half of the time that they have.
+			// Clients stay until a connection has ended, but at most half of the available time.
 			if told > 0 && (closed.Load() > 0 || told == mostAsks) {
 				leaving.Store(true)
 				return

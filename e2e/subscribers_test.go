@@ -19,7 +19,8 @@ import (
 	"earshot/internal/testkit/tier"
 )
 
-// countingMailServer takes every message, and calls at when it has taken one and hasn't answered.
+// countingMailServer accepts every message. It calls at after it has read a message and before it
+// answers.
 type countingMailServer struct {
 	at func(n int)
 
@@ -38,7 +39,7 @@ func (m *countingMailServer) open(t *testing.T) (settings []string) {
 	return []string{"EARSHOT_SMTP_URL=smtp://" + listener.Addr().String(), "EARSHOT_MAIL_FROM=Acme <news@example.com>"}
 }
 
-// people are how many got something.
+// people returns the number of addresses that got an e-mail.
 func (m *countingMailServer) people() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -80,11 +81,13 @@ func (s *letterbox) Data(r io.Reader) error {
 	return nil
 }
 
-// afterDigestKill is a heartbeat that doesn't come, a minute, and the lease of an e-mail, another one.
+// afterDigestKill covers a missing heartbeat, which takes a minute, and the lease of an e-mail,
+// which takes another.
 const afterDigestKill = 3 * time.Minute
 
-// TestKillsInTheMiddleOfAWindowAndOfItsEMailsLoseNoneAndRepeatAtMostTheOneUnderWay kills the process
-// right behind the change, and again when the mail server has taken an e-mail that nobody noted.
+// TestKillsInTheMiddleOfAWindowAndOfItsEMailsLoseNoneAndRepeatAtMostTheOneUnderWay kills the
+// process directly after the change. It kills it again when the mail server has accepted an e-mail
+// that isn't recorded yet.
 func TestKillsInTheMiddleOfAWindowAndOfItsEMailsLoseNoneAndRepeatAtMostTheOneUnderWay(t *testing.T) {
 	tier.Slow(t, "kills the process in the middle of a window")
 	t.Parallel()

@@ -26,7 +26,7 @@ func TestAKillAmidAThrottledBacklogLosesNothingOfIt(t *testing.T) {
 		posts = append(posts, p.post())
 	}
 	require.NotContains(t, posts, "")
-	r.Await(t, 12) // some at once, some at their turns, and the rest is to come
+	r.Await(t, 12) // Some arrive immediately and some at their turn. The rest is still to come.
 	require.Less(t, len(r.All()), len(posts))
 	running.kill()
 	p.serve()

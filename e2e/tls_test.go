@@ -50,7 +50,8 @@ func newAuthority(t *testing.T) *authority {
 	return a
 }
 
-// issue makes a certificate for a server or a client, and returns the files of it and its key.
+// issue makes a certificate for a server or a client, and returns the files of the certificate and
+// its key.
 func (a *authority) issue(name string) (cert, key string) {
 	a.t.Helper()
 	cert, key, _ = a.sign(&x509.Certificate{
@@ -61,7 +62,7 @@ func (a *authority) issue(name string) (cert, key string) {
 	return cert, key
 }
 
-// sign signs with the authority's key, or a certificate's own while there is none.
+// sign signs with the authority's key. Without one yet, it signs with the certificate's own key.
 func (a *authority) sign(c *x509.Certificate, name string) (certFile, keyFile string, key *ecdsa.PrivateKey) {
 	a.t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -87,7 +88,7 @@ func (a *authority) write(name, kind string, der []byte) (path string) {
 	return path
 }
 
-// client trusts the authority and nobody else.
+// client returns a client that trusts only this authority.
 func (a *authority) client() *http.Client {
 	a.t.Helper()
 	text, err := os.ReadFile(a.file)
@@ -97,12 +98,12 @@ func (a *authority) client() *http.Client {
 	return &http.Client{Timeout: waitLimit, Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}}
 }
 
-// postgresWithTLS starts one that has a certificate, and returns the URL of its database.
+// postgresWithTLS starts a Postgres with a certificate, and returns the URL of its database.
 func (a *authority) postgresWithTLS() (databaseURL string) {
 	t := a.t
 	t.Helper()
 	dir := t.TempDir()
-	require.NoError(t, os.Chmod(filepath.Dir(dir), 0o711)) // the user postgres has to pass through
+	require.NoError(t, os.Chmod(filepath.Dir(dir), 0o711)) // The user postgres needs access.
 	p, err := devstack.StartPostgres(t.Context(), devstack.PostgresOptions{Dir: dir, Report: t.Logf})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, p.Stop(context.Background())) })
@@ -130,13 +131,13 @@ func (a *authority) postgresWithTLS() (databaseURL string) {
 	return a.verified(p.URL("earshot"))
 }
 
-// verified is a URL by which a client sees who the database is.
+// verified returns a URL with which a client verifies the database's certificate.
 func (a *authority) verified(databaseURL string) string {
 	return strings.Replace(databaseURL, "sslmode=disable", "sslmode=verify-full&sslrootcert="+url.QueryEscape(a.file), 1)
 }
 
-// temporalWithTLS starts a temporal-server that wants a certificate of its clients, its
-// databases in that Postgres, and returns the settings of a client.
+// temporalWithTLS starts a temporal-server that requires client certificates and has its databases
+// in that Postgres. It returns the settings of a client.
 func (a *authority) temporalWithTLS(databaseURL string) (settings []string) {
 	t := a.t
 	t.Helper()
@@ -156,7 +157,7 @@ func (a *authority) temporalWithTLS(databaseURL string) (settings []string) {
 	}
 }
 
-// proxyWithTLS is in front of a server, and adds its client to X-Forwarded-For.
+// proxyWithTLS starts a proxy in front of a server. It adds its client to X-Forwarded-For.
 func (a *authority) proxyWithTLS(to string) (address string) {
 	t := a.t
 	t.Helper()
@@ -209,8 +210,9 @@ func TestADeliveryArrivesOverTLSToTheProxyToPostgresAndToTemporal(t *testing.T) 
 	a.requireStrangersRefused(p, database)
 }
 
-// requireGuessersToldApart guesses keys from an address behind the proxies until it is told
-// to wait: others aren't, and writing another address in front doesn't help.
+// requireGuessersToldApart guesses keys from an address behind the proxies until the service
+// answers 429. It checks that other addresses aren't affected, and that a forged address in front
+// doesn't help.
 func (p *program) requireGuessersToldApart() {
 	p.t.Helper()
 	guess := func(from string) int {
@@ -224,14 +226,14 @@ func (p *program) requireGuessersToldApart() {
 		return answer.StatusCode
 	}
 	require.Equal(p.t, http.StatusUnauthorized, guess("198.51.100.7"))
-	for range 100 { // three times what an address may
+	for range 100 { // Three times the limit of an address.
 		guess("198.51.100.7")
 	}
 	require.Equal(p.t, http.StatusTooManyRequests, guess("203.0.113.1, 198.51.100.7"))
 	require.Equal(p.t, http.StatusUnauthorized, guess("198.51.100.8"))
 }
 
-// requireStrangersRefused sees that who isn't who he says is talked to by nobody.
+// requireStrangersRefused checks that every component refuses a peer without a valid certificate.
 func (a *authority) requireStrangersRefused(p *program, database string) {
 	other := newAuthority(a.t)
 	stranger := &program{t: a.t, env: append(append([]string{}, p.env...), "DATABASE_URL="+strings.ReplaceAll(database,

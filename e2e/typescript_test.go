@@ -15,9 +15,9 @@ import (
 	"earshot/internal/testkit/tier"
 )
 
-// TestATypeScriptClientFromThePublicGeneratorCompiles does what an integrator does in another
-// language. It generates a client from the contract and compiles a program that uses it. The
-// served contract and the file of the repository give the same types.
+// TestATypeScriptClientFromThePublicGeneratorCompiles works as an integrator does in another
+// language. It generates a client from the contract and compiles a program that uses it. The served
+// contract and the file of the repository give the same types.
 func TestATypeScriptClientFromThePublicGeneratorCompiles(t *testing.T) {
 	tier.Slow(t, "generates and compiles a TypeScript client")
 	t.Parallel()
@@ -33,8 +33,8 @@ func TestATypeScriptClientFromThePublicGeneratorCompiles(t *testing.T) {
 	require.Equal(t, n.announced("refused.ts"), n.refused("refused.ts"), "lines that don't compile, and the reasons")
 }
 
-// typed are the lines of a generated file without comments, sorted, because the
-// served document has its members in another order.
+// typed returns the lines of a generated file without comments, sorted, because the served document
+// orders its members differently.
 func (n *nodeProject) typed(file string) (lines []string) {
 	n.t.Helper()
 	for line := range strings.Lines(n.read(file)) {
@@ -51,20 +51,20 @@ var (
 	compilerError = regexp.MustCompile(`(?m)^([\w.]+)\((\d+),\d+\): error (TS\d+)`)
 )
 
-// announced are the errors that the comments of a file expect, as file:line code.
+// announced returns the errors that the comments of a file expect, as file:line code.
 func (n *nodeProject) announced(file string) (errors []string) {
 	n.t.Helper()
 	for i, line := range strings.Split(n.read(file), "\n") {
 		if found := directive.FindStringSubmatch(line); found != nil {
-			errors = append(errors, fmt.Sprintf("%s:%d %s", file, i+2, found[1])) // it is about the next line, and the first is 1
+			errors = append(errors, fmt.Sprintf("%s:%d %s", file, i+2, found[1])) // The comment is about the next line, and lines count from 1.
 		}
 	}
 	require.NotEmpty(n.t, errors)
 	return errors
 }
 
-// refused are the errors that the compiler finds in all files once the comments
-// of one don't hush them. A comment alone is content with any error.
+// refused returns the compiler's errors in all files when the comments of one file don't suppress
+// them. Such a comment alone would accept any error.
 func (n *nodeProject) refused(file string) (errors []string) {
 	n.t.Helper()
 	bare := directive.ReplaceAllString(n.read(file), "// ")

@@ -17,14 +17,14 @@ import (
 	"earshot/internal/testkit/tier"
 )
 
-// result is what `up --detach --json` and `down --json` print.
+// result is the output of `up --detach --json` and `down --json`.
 type result struct {
 	Status, BaseURL, EnvFile string
 	PID                      int
 }
 
-// TestTheStackOfADeveloper is one story, because each chapter needs what the
-// one before left behind.
+// TestTheStackOfADeveloper is one story, because each chapter needs the state that the previous one
+// left.
 func TestTheStackOfADeveloper(t *testing.T) {
 	tier.Slow(t, "starts the whole stack several times")
 	t.Parallel()
@@ -113,7 +113,7 @@ func (s *stack) reset(t *testing.T) {
 	}
 }
 
-// result runs a command that prints JSON and decodes what it printed.
+// result runs a command that prints JSON and decodes its output.
 func (s *stack) result(args ...string) (r result) {
 	s.t.Helper()
 	out, err := s.command(s.t.Context(), earshot(), args...).Output()
@@ -132,13 +132,13 @@ func (s *stack) paste(banner string) string {
 	return s.mustRun("bash", "-e", "-c", strings.ReplaceAll(lines, "curl ", "curl --fail-with-body "))
 }
 
-// foreground is an `up` that a test watches.
+// foreground is a running `up` in the foreground.
 type foreground struct {
 	cmd *exec.Cmd
 	out *testkit.Logs
 }
 
-// upInForeground returns when everything answers.
+// upInForeground starts `up` and returns when everything answers.
 func (s *stack) upInForeground() *foreground {
 	s.t.Helper()
 	f := &foreground{out: testkit.NewLogs()}

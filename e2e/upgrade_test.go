@@ -21,17 +21,17 @@ import (
 	"earshot/internal/testkit"
 )
 
-// upgradesVariable has this file's tests run (`make upgrades`): they build the program as it
-// was, which takes a minute or two.
+// upgradesVariable enables this file's tests (`make upgrades`). They build the program from the
+// history, which takes a minute or two.
 const upgradesVariable = "EARSHOT_TEST_UPGRADES"
 
-// versionsBack is how old a program may be: it knows all migrations but the last two.
+// versionsBack is the supported age of a program: it lacks at most the last two migrations.
 const versionsBack = 2
 
-// release is the program as it was before a migration came.
+// release is the program before a certain migration.
 type release struct {
 	commit string
-	// without are the migrations that it doesn't know.
+	// without are the migrations that it lacks.
 	without int
 	binary  string
 }
@@ -44,7 +44,7 @@ func git(t *testing.T, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// needsHistory skips the test where there is none.
+// needsHistory skips the test without the full git history.
 func needsHistory(t *testing.T) {
 	t.Helper()
 	shallow, err := exec.Command("git", "-C", repository, "rev-parse", "--is-shallow-repository").Output()
@@ -53,8 +53,8 @@ func needsHistory(t *testing.T) {
 	}
 }
 
-// before finds the release before the migration that is so many from the last: the commit
-// of the main line before the one that brought it, and HEAD where it isn't committed yet.
+// before finds the release before one of the last migrations, counted from the end. That is the
+// main line's commit before the migration, or HEAD if the migration isn't committed yet.
 func before(t *testing.T, back int) release {
 	t.Helper()
 	needsHistory(t)
@@ -67,7 +67,8 @@ func before(t *testing.T, back int) release {
 		if came != "" {
 			r.commit = came + "^1"
 		}
-		// Several may have come at once. A state that an older one came behind was never released.
+		// One commit may have added several migrations. A state in which an older one was added later
+		// was never released.
 		had := strings.Fields(git(t, "ls-tree", "--name-only", r.commit, "ent/migrations/"))
 		missing := slices.IndexFunc(names, func(name string) bool { return !slices.Contains(had, "ent/migrations/"+name) })
 		last := len(names) - 1
@@ -80,7 +81,7 @@ func before(t *testing.T, back int) release {
 	}
 }
 
-// unpack returns a directory with what the release had at the paths, or with everything.
+// unpack returns a directory with the release's files at the paths, or with all files.
 func (r *release) unpack(t *testing.T, paths ...string) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -100,14 +101,15 @@ func (r *release) build(t *testing.T) {
 	t.Helper()
 	dir := r.unpack(t)
 	r.binary = filepath.Join(dir, "earshot-before")
-	// Without the directory's name in it, what was compiled once counts in another directory, too.
+	// -trimpath keeps the directory's name out of the build, so the compiler's cache works across
+	// directories.
 	build := exec.Command("go", "build", "-trimpath", "-o", r.binary, "./cmd/earshot")
 	build.Dir = dir
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 }
 
-// prepare makes the schema as the release knows it, and an organization with a key.
+// prepare creates the release's schema, and an organization with a key.
 func (r release) prepare(f *fleet) {
 	f.t.Helper()
 	r.command(f, "migrate")
@@ -117,7 +119,7 @@ func (r release) prepare(f *fleet) {
 	f.key = made.Key
 }
 
-// command runs one of the release and returns what it printed.
+// command runs a command of the release and returns its output.
 func (r release) command(f *fleet, args ...string) []byte {
 	f.t.Helper()
 	cmd := exec.Command(r.binary, args...)
@@ -127,7 +129,7 @@ func (r release) command(f *fleet, args ...string) []byte {
 	return out
 }
 
-// fleet are the APIs that a balancer would send requests to.
+// fleet is the set of APIs behind a balancer.
 type fleet struct {
 	program
 
@@ -135,7 +137,7 @@ type fleet struct {
 	urls []string
 }
 
-// api starts one on a port of its own and waits until it is ready.
+// api starts an API on its own port and waits until it is ready.
 func (f *fleet) api(binary string) (*process, string) {
 	f.t.Helper()
 	port, _, err := devstack.FreePort(0)
@@ -150,7 +152,7 @@ func (f *fleet) api(binary string) (*process, string) {
 	return p, at.url
 }
 
-// retire takes the first API out, as a balancer does before it is stopped, and stops it.
+// retire removes the first API, as a balancer does before a stop, and stops it.
 func (f *fleet) retire(p *process) {
 	f.t.Helper()
 	f.mu.Lock()
@@ -159,7 +161,7 @@ func (f *fleet) retire(p *process) {
 	require.Zero(f.t, p.signal(syscall.SIGTERM))
 }
 
-// through makes requests with one of the APIs.
+// through makes requests to one of the APIs.
 func (f *fleet) through(i int, requests func(p *program)) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
@@ -168,7 +170,7 @@ func (f *fleet) through(i int, requests func(p *program)) {
 	requests(&at)
 }
 
-// worker starts one of a program and waits until it takes work.
+// worker starts a worker of a program and waits until it accepts work.
 func (f *fleet) worker(binary string) *process {
 	f.t.Helper()
 	p := f.run(exec.Command(binary, "worker"))
@@ -176,7 +178,7 @@ func (f *fleet) worker(binary string) *process {
 	return p
 }
 
-// traffic is what customers do meanwhile.
+// traffic is the customers' activity during the upgrade.
 type traffic struct {
 	f    *fleet
 	stop chan struct{}
@@ -187,7 +189,7 @@ type traffic struct {
 	failed []string
 }
 
-// twice begins the title of a post whose first attempt fails.
+// twice is the beginning of the title of a post whose first attempt fails.
 const twice = "Twice "
 
 func (f *fleet) traffic() *traffic {
@@ -208,7 +210,7 @@ func (f *fleet) traffic() *traffic {
 	return t
 }
 
-// visit is a round of requests, none of which may fail.
+// visit makes a round of requests, which must all succeed.
 func (t *traffic) visit(p *program, customer, i int) {
 	title, arrives := fmt.Sprintf("Idea %d of %d", i, customer), 1
 	if i%5 == 0 {
@@ -236,7 +238,7 @@ func (t *traffic) visit(p *program, customer, i int) {
 	}
 }
 
-// await waits for so many further posts.
+// await waits for n more posts.
 func (t *traffic) await(n int) {
 	t.f.t.Helper()
 	count := func() int { t.mu.Lock(); defer t.mu.Unlock(); return len(t.posts) }
@@ -253,7 +255,7 @@ func (t *traffic) end() {
 	t.all.Wait()
 }
 
-// failFirst has the receiver refuse the first attempt of posts whose title says so.
+// failFirst makes the receiver refuse the first attempt of posts marked by their title.
 func failFirst(r *testkit.Receiver) {
 	var mu sync.Mutex
 	seen := map[string]bool{}
@@ -272,8 +274,8 @@ func failFirst(r *testkit.Receiver) {
 	})
 }
 
-// TestTheReleaseBeforeRunsOnTheNewSchemaBesideTheNewOne goes the way of docs/upgrading.md,
-// and back, with programs that are built from the history.
+// TestTheReleaseBeforeRunsOnTheNewSchemaBesideTheNewOne upgrades as docs/upgrading.md describes and
+// goes back, with programs that are built from the history.
 func TestTheReleaseBeforeRunsOnTheNewSchemaBesideTheNewOne(t *testing.T) {
 	if os.Getenv(upgradesVariable) == "" {
 		t.Skip("`make upgrades` runs it")
@@ -313,13 +315,13 @@ func upgrade(t *testing.T, old release) {
 	f.url = url
 	require.Zero(t, oldWorker.signal(syscall.SIGTERM))
 	load.await(20)
-	// A run that the old worker began goes on.
+	// A run that the old worker began continues.
 	f.must(http.MethodPatch, "/v1/changelog/"+entry, map[string]any{"publishedAt": "2020-01-01T09:00:00Z"})
 	load.end()
 	require.Empty(t, load.failed)
 
-	// What one began with a failed attempt, the other ends: the new one's the old one, as
-	// after going back, and the old one's the new one.
+	// One worker begins a delivery with a failed attempt, and the other ends it. The old worker ends
+	// the new one's delivery, as after going back, and the reverse.
 	back := func(from *process, to string) *process {
 		arrived := len(receiver.All())
 		id := f.postOf(twice + "and in between other workers")
@@ -332,7 +334,7 @@ func upgrade(t *testing.T, old release) {
 		return next
 	}
 	c := dial(t, namespace)
-	awaitDeliveryRuns(t, c) // so that nothing else arrives meanwhile
+	awaitDeliveryRuns(t, c) // So nothing else arrives meanwhile.
 	oldWorker = back(newWorker, old.binary)
 	back(oldWorker, earshot())
 	requireNoFailedTask(t, c, awaitDeliveryRuns(t, c))

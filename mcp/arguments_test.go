@@ -32,7 +32,7 @@ func TestArgumentsThatMakeNoSenseAreToolErrors(t *testing.T) {
 		{"get_post", object{}, "ERR_VALIDATION", []string{"post_id"}},
 		{"get_post", object{"post_id": nil}, "ERR_VALIDATION", []string{"post_id"}},
 		{"get_post", object{"post_id": object{}}, "ERR_VALIDATION", []string{"post_id"}},
-		// An id never becomes a part of another path.
+		// An id never changes the path.
 		{"get_post", object{"post_id": post + "/comments"}, "ERR_NOT_FOUND", nil},
 		{"get_post", object{"post_id": "../contacts"}, "ERR_NOT_FOUND", nil},
 		{"get_post", object{"post_id": post + "?limit=1"}, "ERR_NOT_FOUND", nil},
@@ -40,7 +40,7 @@ func TestArgumentsThatMakeNoSenseAreToolErrors(t *testing.T) {
 		{"manage_post", object{"action": "update", "title": ""}, "ERR_VALIDATION", []string{"post_id"}},
 		{"manage_post", object{"action": "update", "post_id": post, "title": "", "contact_id": ""}, "ERR_VALIDATION", []string{"title", "contact_id"}},
 		{"search_posts", object{"q": []any{"a"}}, "ERR_VALIDATION", []string{"board_id", "q"}},
-		// The contract's own spelling is not the tools'.
+		// The tools don't accept the contract's spelling.
 		{"identify_contact", object{"externalUserId": "u-1"}, "ERR_VALIDATION", []string{"external_user_id"}},
 		{"identify_contact", object{"action": "batch", "external_user_id": "u-1"}, "ERR_VALIDATION", []string{"contacts"}},
 		{"identify_contact", object{"action": "other", "external_user_id": "u-1"}, "ERR_VALIDATION", []string{"action"}},

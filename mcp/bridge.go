@@ -22,9 +22,9 @@ import (
 	"earshot/api"
 )
 
-// Bridge carries messages between a desktop client, which speaks over stdin and
-// stdout, and the service, which speaks over HTTP. The tools are the service's:
-// messages pass as they are.
+// Bridge carries messages between a desktop client, which speaks over stdin and stdout, and the
+// service, which speaks over HTTP. It passes messages on unchanged, because the service has the
+// tools.
 type Bridge struct {
 	// URL is the service's base address.
 	URL string
@@ -34,24 +34,24 @@ type Bridge struct {
 	Out io.Writer
 
 	client http.Client
-	// version is what client and service agreed on, once they did.
+	// version is the protocol version that client and service have agreed on.
 	version atomic.Value
 	writing sync.Mutex
 }
 
 const (
-	// Nothing that a tool does takes this long.
+	// No call of a tool takes this long.
 	bridgeTimeout = time.Minute
-	// A desktop client that sends more at once waits.
+	// A desktop client with more concurrent messages has to wait.
 	bridgeConcurrency = 16
-	// maxRetryAfter bounds what a gateway may ask for: whoever names a later moment
-	// doesn't know it, and an agent should look again within a day.
+	// maxRetryAfter bounds the delay in a gateway's answer. A longer delay is a guess, and an agent
+	// should look again within a day.
 	maxRetryAfter = 24 * time.Hour
-	// refusedCode is JSON-RPC's first code for errors of a server's own.
+	// refusedCode is JSON-RPC's first code for errors that a server defines.
 	refusedCode = -32000
 )
 
-// message is what the bridge has to know of one.
+// message holds the parts of a message that the bridge needs.
 type message struct {
 	ID     json.RawMessage `json:"id,omitempty"`
 	Method string          `json:"method"`
@@ -67,9 +67,9 @@ type message struct {
 	} `json:"result"`
 }
 
-// Run carries messages until In ends or ctx does. It fails at once when the service
-// can't be reached or doesn't take the key. When ctx ends it returns without waiting
-// for anybody: a read of In and a write to Out can't be interrupted.
+// Run carries messages until In or ctx ends. It fails if the service can't be reached or does not
+// accept the key. When ctx ends, Run returns without waiting, because a read of In and a write to
+// Out can't be interrupted.
 func (b *Bridge) Run(ctx context.Context) error {
 	b.client.Timeout = bridgeTimeout
 	ended := make(chan error, 1)
@@ -94,9 +94,9 @@ func (b *Bridge) carryAll(ctx context.Context) error {
 		line, err := lines.ReadBytes('\n')
 		if line = bytes.TrimSpace(line); len(line) > 0 {
 			var m message
-			_ = json.Unmarshal(line, &m) // the service says what is wrong with it
+			_ = json.Unmarshal(line, &m) // the service reports errors in it
 			if m.Method == "initialize" {
-				b.carry(ctx, line, m) // what follows needs its outcome
+				b.carry(ctx, line, m) // later messages need its outcome
 			} else {
 				places <- struct{}{}
 				all.Go(func() {
@@ -114,7 +114,7 @@ func (b *Bridge) carryAll(ctx context.Context) error {
 	}
 }
 
-// check asks whose key it is.
+// check verifies the base address and the key.
 func (b *Bridge) check(ctx context.Context) error {
 	base, err := url.Parse(b.URL)
 	if err != nil || (base.Scheme != "http" && base.Scheme != "https") || base.Host == "" {
@@ -134,8 +134,8 @@ func (b *Bridge) check(ctx context.Context) error {
 	return nil
 }
 
-// carry sends a message and passes the answer back. A message that can't be
-// delivered is answered with an error, so that nobody waits for it.
+// carry sends a message and passes the answer back. A message that can't be delivered is answered
+// with an error, so that the client does not wait for it.
 func (b *Bridge) carry(ctx context.Context, line []byte, m message) {
 	answer, err := b.send(ctx, http.MethodPost, Path, line, b.headers(m))
 	kind := ""
@@ -144,7 +144,7 @@ func (b *Bridge) carry(ctx context.Context, line []byte, m message) {
 	}
 	var compact bytes.Buffer
 	switch {
-	case ctx.Err() != nil: // the client had the bridge end
+	case ctx.Err() != nil: // the client has ended the bridge
 	case err == nil && answer.Status == http.StatusAccepted:
 	case err == nil && kind == "application/json" && bytes.Contains(answer.Body, []byte(`"jsonrpc"`)) &&
 		json.Compact(&compact, answer.Body) == nil:
@@ -159,7 +159,7 @@ func (b *Bridge) carry(ctx context.Context, line []byte, m message) {
 	}
 }
 
-// headers repeat what the protocol wants to have outside of the message, too.
+// headers repeats the parts of a message that the protocol also requires as headers.
 func (b *Bridge) headers(m message) http.Header {
 	h := http.Header{}
 	if version := m.Params.Meta.Version; version != "" {
@@ -199,7 +199,7 @@ func (b *Bridge) send(
 	return &api.Answer{Status: answer.StatusCode, Header: answer.Header, Body: got}, nil
 }
 
-// refuse answers a message that came to nothing, in words that an agent can act on.
+// refuse answers a message that failed with an error that an agent can act on.
 func (b *Bridge) refuse(id json.RawMessage, answer *api.Answer, err error) {
 	words, data := "The service can't be reached; try again later.", map[string]any{}
 	if err == nil {
@@ -217,15 +217,15 @@ func (b *Bridge) refuse(id json.RawMessage, answer *api.Answer, err error) {
 	if id == nil {
 		id = json.RawMessage("null")
 	}
-	line, _ := json.Marshal(map[string]any{ // of an id that was read, and words of ours
+	line, _ := json.Marshal(map[string]any{ // never fails: the id was read from JSON
 		"jsonrpc": "2.0", "id": id,
 		"error": map[string]any{"code": refusedCode, "message": words, "data": data},
 	})
 	b.write(line)
 }
 
-// RetryAfter is in how many whole seconds to try again. The header has a number of
-// seconds or a date (RFC 9110, section 10.2.3); gateways send either.
+// RetryAfter returns the delay until the next attempt in whole seconds. The header has a number of
+// seconds or a date (RFC 9110, section 10.2.3), and gateways send either.
 func RetryAfter(header string, now time.Time) (seconds int, ok bool) {
 	if at, err := http.ParseTime(header); err == nil {
 		wait := min(max(at.Sub(now), 0), maxRetryAfter)
@@ -241,5 +241,5 @@ func RetryAfter(header string, now time.Time) (seconds int, ok bool) {
 func (b *Bridge) write(line []byte) {
 	b.writing.Lock()
 	defer b.writing.Unlock()
-	_, _ = b.Out.Write(append(line, '\n')) // when it is gone, nobody is left to tell
+	_, _ = b.Out.Write(append(line, '\n')) // an error means that the client is gone
 }

@@ -16,7 +16,7 @@ import (
 	"earshot/mcp"
 )
 
-// desktop is the other end of a bridge: what a client writes and reads.
+// desktop is the client at the other end of a bridge.
 type desktop struct {
 	to    *io.PipeWriter
 	from  *io.PipeReader

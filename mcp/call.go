@@ -14,12 +14,11 @@ import (
 	"earshot/internal/problem"
 )
 
-// MaxAnswer is how many bytes of JSON a page may have, so that it fits into what
-// agents take in at a time: some 20,000 tokens. A page of more is cut to what fits,
-// and at least one item.
+// MaxAnswer is the maximum size of an answer in bytes of JSON: some 20,000 tokens, which agents can
+// read at a time. A larger page is cut to fit, but has at least one item.
 const MaxAnswer = 64 << 10
 
-// result is what a call answers: JSON, of data or of an error.
+// result is the answer to a call: data or an error, as JSON.
 type result struct {
 	body   []byte
 	failed bool
@@ -28,8 +27,8 @@ type result struct {
 // call runs a tool.
 func (s *Surface) call(ctx context.Context, g *api.Grant, r *ready, raw json.RawMessage) (got result) {
 	defer func() {
-		// The library runs this in a goroutine of its own, where a panic would end
-		// the process. Those of operations don't come here.
+		// The library runs this in a goroutine of its own, where a panic would end the process. The
+		// panics of operations are recovered before.
 		if what := recover(); what != nil {
 			s.log.ErrorContext(ctx, "tool panicked", "tool", r.name, "error", fmt.Sprint(what), "stack", string(debug.Stack()))
 			got = toolError(problem.New(problem.Internal, "Something went wrong on our side."))
@@ -56,7 +55,7 @@ func (s *Surface) call(ctx context.Context, g *api.Grant, r *ready, raw json.Raw
 	return s.run(ctx, g.Call(r.name), op, req, arguments)
 }
 
-// run runs the operation that a call came to.
+// run runs the operation of a call.
 func (s *Surface) run(ctx context.Context, call *api.Call, op *operation, req *request, arguments map[string]json.RawMessage) result {
 	answer, err := call.Run(ctx, req.method, req.target(), req.headers, req.body)
 	note := ""
@@ -83,7 +82,7 @@ func (s *Surface) run(ctx context.Context, call *api.Call, op *operation, req *r
 	return result{body: body}
 }
 
-// success is the operation's data in the tools' names.
+// success returns the operation's data in the tools' names.
 func success(op *operation, answer *api.Answer) []byte {
 	body := op.answer.outward(answer.Body)
 	if op.creates {
@@ -95,16 +94,16 @@ func success(op *operation, answer *api.Answer) []byte {
 	return body
 }
 
-// with adds a member at the end of an object that has some.
+// with adds a member at the end of a non-empty object.
 func with(body []byte, name string, value any) []byte {
-	encoded, _ := json.Marshal(value) // a string or a boolean
+	encoded, _ := json.Marshal(value) // never fails: a string or a boolean
 	return fmt.Appendf(bytes.TrimSuffix(body, []byte("}")), ",%q:%s}", name, encoded)
 }
 
-// fitting asks again for fewer items when a page is larger than an answer may be.
-// The cursor of the smaller page leads to the rest.
+// fitting requests fewer items if a page is larger than MaxAnswer. The cursor of the smaller page
+// leads to the rest.
 func fitting(ctx context.Context, call *api.Call, op *operation, req *request, page *api.Answer) (_ *api.Answer, note string, err error) {
-	// A list that came whole may have more items than a page can be asked for.
+	// Without a limit, some lists return more items than the limit parameter accepts.
 	most := math.MaxInt
 	if limit := op.input.Properties["limit"].Value.Max; limit != nil {
 		most = int(*limit)
@@ -124,8 +123,8 @@ func fitting(ctx context.Context, call *api.Call, op *operation, req *request, p
 	return page, note, nil
 }
 
-// fits counts the items of a page, and how many of them an answer has room for: at
-// least one.
+// fits returns the number of items that fit into an answer, at least one, and the number of all
+// items.
 func fits(page []byte) (n, all int) {
 	var p struct {
 		Data []json.RawMessage `json:"data"`
@@ -133,18 +132,18 @@ func fits(page []byte) (n, all int) {
 	if json.Unmarshal(page, &p) != nil {
 		return 1, 1
 	}
-	// Cursor, note, names that grow by an underscore.
+	// Room for the cursor, the note, and names that underscores make longer.
 	const room = MaxAnswer - 4096
 	size := 0
 	for n < len(p.Data) && size+len(p.Data[n]) <= room {
 		size += len(p.Data[n])
 		n++
 	}
-	// Always fewer than before, so that asking again comes to an end.
+	// Fewer items than before, so that repeated requests come to an end.
 	return max(1, min(n, len(p.Data)-1)), len(p.Data)
 }
 
-// envelope is an error as the API and the tools answer it.
+// envelope is the error format of the API and the tools.
 type envelope[Details any] struct {
 	Error struct {
 		Code    problem.Code `json:"code"`
@@ -153,7 +152,7 @@ type envelope[Details any] struct {
 	} `json:"error"`
 }
 
-// failure is what an operation refused, in the tools' names.
+// failure converts the error of an operation to the tools' names.
 func (s *Surface) failure(answer *api.Answer) result {
 	var e envelope[map[string]json.RawMessage]
 	if err := json.Unmarshal(answer.Body, &e); err != nil {
@@ -161,12 +160,12 @@ func (s *Surface) failure(answer *api.Answer) result {
 	}
 	p := s.refused(e)
 	if wait := answer.Header.Get("Retry-After"); wait != "" {
-		p = p.With("retry_after", json.Number(wait)) // seconds; a batch ran out of budget
+		p = p.With("retry_after", json.Number(wait)) // in seconds; a batch has used up its rate limit
 	}
 	return toolError(p)
 }
 
-// refused is an error in the tools' names.
+// refused converts an error to the tools' names.
 func (s *Surface) refused(e envelope[map[string]json.RawMessage]) *problem.Error {
 	p := problem.New(e.Error.Code, s.contract.prose(e.Error.Message))
 	for name, value := range e.Error.Details {
@@ -183,7 +182,7 @@ func (s *Surface) refused(e envelope[map[string]json.RawMessage]) *problem.Error
 	return p
 }
 
-// itemErrors writes the errors of items in the tools' names, where the operation answers some.
+// itemErrors converts the errors of single items to the tools' names, if the operation has them.
 func (s *Surface) itemErrors(op *operation, answer []byte) []byte {
 	if !op.answersItems() {
 		return answer
@@ -200,11 +199,11 @@ func (s *Surface) itemErrors(op *operation, answer []byte) []byte {
 			body.Data[i] = toolError(s.refused(e)).body
 		}
 	}
-	answer, _ = json.Marshal(body) // of JSON that was read
+	answer, _ = json.Marshal(body) // never fails: the JSON was read before
 	return answer
 }
 
-// fields are the failures of a validation.
+// fields converts the errors of a validation.
 func (s *Surface) fields(all problem.Fields) (bad problem.Fields) {
 	for _, f := range all {
 		bad.Add(path(f.Field), f.Rule, "%s", s.contract.prose(f.Message))
@@ -220,6 +219,6 @@ func toolError(err error) result {
 	}
 	var e envelope[map[string]any]
 	e.Error.Code, e.Error.Message, e.Error.Details = p.Code, p.Message, p.Details
-	body, _ := json.Marshal(e) // of strings, numbers and fields
+	body, _ := json.Marshal(e) // never fails: strings, numbers and fields
 	return result{body, true}
 }

@@ -9,37 +9,34 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// contract is the API's as the tools see it: its operations, with their schemas in
-// the tools' names.
+// contract is the API's contract for the tools: its operations, with schemas in the tools' names.
 type contract struct {
 	*openapi3.T
 	operations map[string]*operation // by operationId
-	// names are the contract's names that the tools write otherwise.
+	// names are true for the contract's names that the tools spell differently.
 	names map[string]bool
 }
 
-// operation is one of the contract's.
+// operation is an operation of the contract.
 type operation struct {
 	method, path, summary string
 	parameters            []parameter
-	// body and answer know the names in the request's body and in the answer; body
-	// is nil without one.
+	// body and answer are the shapes of the request's body and of the answer. body is nil without a
+	// body.
 	body, answer *shape
-	// input and output are schemas: of parameters and body together, and of the
-	// answer.
+	// input is the schema of parameters and body together. output is the schema of the answer.
 	input, output *openapi3.Schema
-	// creates says that the answer's status tells whether something was made or
-	// was there already.
+	// creates is true if the status distinguishes a new resource from an existing one.
 	creates bool
-	// tagged says that the answer has an ETag.
+	// tagged is true if the answer has an ETag.
 	tagged  bool
 	example map[string]any
 }
 
-// parameter stands in the path, in the query or in a header.
+// parameter is a parameter in the path, the query or a header.
 type parameter struct {
-	name string // the contract's
-	in   string // as the contract calls the place
+	name string // as in the contract
+	in   string // path, query or header
 	list bool
 }
 
@@ -68,14 +65,14 @@ func newContract(doc *openapi3.T) *contract {
 	return c
 }
 
-// Lists in a query have commas between their items; in arguments they are lists.
+// Lists in a query have commas between their items. As arguments they are JSON lists.
 var commas = regexp.MustCompile(", separated by commas(: `[^`]*`)?")
 
-// readRequest fills in what a request takes.
+// readRequest reads the parameters and the body of an operation.
 func (c *contract) readRequest(op *operation, o *openapi3.Operation) {
 	op.input = openapi3.NewObjectSchema()
 	for _, ref := range o.Parameters {
-		if ref.Value.Name == "If-None-Match" { // a tool answers what it read
+		if ref.Value.Name == "If-None-Match" { // a tool always returns the content
 			continue
 		}
 		p, name, schema := ref.Value, Snake(ref.Value.Name), c.schema(ref.Value.Schema)
@@ -98,10 +95,9 @@ func (c *contract) readRequest(op *operation, o *openapi3.Operation) {
 	slices.Sort(op.input.Required)
 }
 
-// addExample takes the contract's example of a body; of several the one that shows
-// most.
+// addExample takes the contract's example of a body, or the longest of several.
 func (o *operation) addExample(media *openapi3.MediaType) {
-	longest, _ := json.Marshal(media.Example) // what was read from YAML
+	longest, _ := json.Marshal(media.Example) // never fails: it was read from YAML
 	for _, one := range media.Examples {
 		raw, _ := json.Marshal(one.Value.Value)
 		if len(raw) > len(longest) || len(raw) == len(longest) && string(raw) < string(longest) {
@@ -111,7 +107,7 @@ func (o *operation) addExample(media *openapi3.MediaType) {
 	_ = json.Unmarshal(o.body.outward(longest), &o.example)
 }
 
-// readAnswers fills in what the operation answers where it succeeds.
+// readAnswers reads the successful answers of an operation.
 func (c *contract) readAnswers(op *operation, responses map[string]*openapi3.ResponseRef) {
 	op.creates = responses["201"] != nil && responses["200"] != nil
 	for status, r := range responses {

@@ -12,8 +12,8 @@ import (
 	"earshot/internal/testkit/tier"
 )
 
-// belongings makes one of everything that an example names, and returns the ids by
-// their prefixes. Of posts there are two, because none is merged into itself.
+// belongings makes one of every resource that an example names, and returns the ids by their
+// prefixes. It makes two posts, because a post is never merged into itself.
 func belongings(t *testing.T, n *apptest.Tenant) (ids map[string]string, other string) {
 	t.Helper()
 	ids = map[string]string{}
@@ -38,7 +38,7 @@ func belongings(t *testing.T, n *apptest.Tenant) (ids map[string]string, other s
 	return ids, other
 }
 
-// owned puts ids that there are in the place of an example's.
+// owned replaces the ids of an example by ids that exist.
 func owned(example object, ids map[string]string, other string) object {
 	out := object{}
 	for name, value := range example {
@@ -82,10 +82,10 @@ func TestTheExampleOfEveryActionWorks(t *testing.T) {
 			n := app.Tenant(t)
 			ids, other := belongings(t, n)
 			if confirm, ok := example["confirm_name"].(string); ok {
-				ids["brd"] = n.ID(t, "/v1/boards", object{"name": confirm}) // an empty one
+				ids["brd"] = n.ID(t, "/v1/boards", object{"name": confirm}) // an empty board
 			}
 			if example["action"] == "erase_member" {
-				n.Make(t, http.MethodDelete, "/v1/members/"+ids["usr"], nil) // only removed ones are erased
+				n.Make(t, http.MethodDelete, "/v1/members/"+ids["usr"], nil) // only removed members can be erased
 			}
 			got := post(t, n, calling(name, owned(example, ids, other)))
 			require.NotContains(t, string(got.Raw), `"isError":true`, "%s %v", name, example)

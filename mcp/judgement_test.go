@@ -9,8 +9,7 @@ import (
 	"earshot/internal/testkit/apptest"
 )
 
-// Tools run through the handlers of REST, so what is taken and refused there is taken
-// and refused here.
+// Tools run through the handlers of REST, so both accept and refuse the same calls.
 func TestToolsJudgeAsRESTDoes(t *testing.T) {
 	t.Parallel()
 	app := apptest.Start(t, apptest.Options{})
@@ -41,7 +40,7 @@ func TestToolsJudgeAsRESTDoes(t *testing.T) {
 		tool      string
 		arguments object
 		code      string
-		// want are the fields with their rules, or the member that details.field names.
+		// want are the fields with their rules, or the value of details.field.
 		want any
 	}{
 		{"get_post", object{"post_id": "nonsense"}, "ERR_NOT_FOUND", nil},
@@ -77,7 +76,7 @@ func TestToolsJudgeAsRESTDoes(t *testing.T) {
 	unchanged(t)
 }
 
-// text is a number as it was written.
+// text returns a number as it was written.
 func text(t *testing.T, v any) string {
 	t.Helper()
 	raw, err := json.Marshal(v)

@@ -6,10 +6,10 @@ import (
 	"unicode"
 )
 
-// The contract's names are camelCase, those of the tools snake_case.
+// Names of the contract are in camelCase, names of the tools in snake_case.
 
-// Snake writes a name of the contract as the tools have it: mrrCents as mrr_cents, and the
-// header Idempotency-Key as idempotency_key.
+// Snake converts a name of the contract to a name of the tools. For example, mrrCents becomes
+// mrr_cents, and the header Idempotency-Key becomes idempotency_key.
 func Snake(name string) string {
 	var b strings.Builder
 	for i, r := range strings.ReplaceAll(name, "-", "") {
@@ -24,13 +24,12 @@ func Snake(name string) string {
 	return b.String()
 }
 
-// A word of more than one hump. What stands right behind a quote is a value.
+// A word in camelCase. A word right after a quote is a value and does not match.
 var humps = regexp.MustCompile(`(^|[^\w'"])([a-z]+(?:[A-Z][a-z]*)+)\b`)
 
 var headers = strings.NewReplacer("Idempotency-Key", Snake("Idempotency-Key"), "If-Match", Snake("If-Match"), "ETag", "etag")
 
-// prose writes the contract's names in a text of ours as the tools have them. Other
-// words stay as they are.
+// prose converts the contract's names in one of our texts. Other words stay the same.
 func (c *contract) prose(text string) string {
 	text = headers.Replace(text)
 	return humps.ReplaceAllStringFunc(text, func(found string) string {
@@ -42,7 +41,7 @@ func (c *contract) prose(text string) string {
 	})
 }
 
-// path writes where a value stands: body.text, tagIds[2].
+// path converts the path of a value, for example body.text or tagIds[2].
 func path(field string) string {
 	parts := strings.Split(field, ".")
 	for i, part := range parts {

@@ -21,7 +21,7 @@ func TestWhatOnlyStopsSomethingIsPossibleInTheReadOnlyBillingState(t *testing.T)
 	})["id"]
 	leaked := a.make(t, "manage_webhook", object{"action": "create_key", "name": "Leaked", "scope": "read"})["id"]
 	app.Store.Client().Organization.Update().SetBillingState("read_only").ExecX(n.Context(t.Context()))
-	// A key that hasn't been used yet, so the state isn't remembered from before.
+	// The service has not cached the billing state for a new key.
 	a = newAgent(t, app, n.NewKey(t, access.NewAPIKey{Name: "new", Scope: "read:write"}))
 
 	require.Equal(t, "ERR_FORBIDDEN", a.call(t, "manage_webhook", object{

@@ -6,11 +6,11 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// output is what a call answers: the operation's data or an error. Errors are in
-// the schema too, because some clients hold every answer against it.
+// output is the schema of an answer: the operation's data or an error. It includes errors, because
+// some clients validate every answer.
 func (r *ready) output(c *contract) *openapi3.Schema {
 	failed := c.schema(c.Components.Schemas["ErrorBody"])
-	// The same for all, so what each code has in it stands in docs/mcp.md only.
+	// All tools have the same error schema. Only docs/mcp.md describes the details of each code.
 	failed.Value.Properties["details"].Value.Properties = nil
 	s := openapi3.NewObjectSchema().WithoutAdditionalProperties()
 	s.Properties["error"] = failed
@@ -32,7 +32,7 @@ func (r *ready) output(c *contract) *openapi3.Schema {
 		if next := op.next(); next != "" {
 			s.Properties[next] = op.output.Properties[next]
 		}
-		// Of a list that a copy is kept in step with.
+		// Lists that clients synchronize have these members.
 		for _, name := range []string{"sync_cursor", "deleted"} {
 			if property := op.output.Properties[name]; property != nil {
 				s.Properties[name] = property
@@ -61,7 +61,7 @@ func described(s *openapi3.Schema, words string) *openapi3.SchemaRef {
 
 func having(names ...string) *openapi3.SchemaRef { return (&openapi3.Schema{Required: names}).NewRef() }
 
-// next is the member that leads to the next page; it is "" where the operation answers no pages.
+// next returns the name of the member with the next page's cursor; "" if there are no pages.
 func (o *operation) next() string {
 	for _, name := range []string{"next_cursor", "next_after"} {
 		if o.output.Properties[name] != nil {
@@ -71,7 +71,7 @@ func (o *operation) next() string {
 	return ""
 }
 
-// answersItems reports whether each item of the answer may be an error of its own.
+// answersItems reports whether each item of the answer may be an error.
 func (o *operation) answersItems() bool {
 	data := o.answer.members["data"].shape
 	if data == nil || data.items == nil {

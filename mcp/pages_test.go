@@ -20,7 +20,7 @@ func TestALongListIsReadPageByPageAndEachAnswerStaysUnderItsSize(t *testing.T) {
 	board := a.make(t, "manage_board", object{"action": "create_board", "name": "Ideas"})["id"]
 	const posts = 40
 	for i := range posts {
-		// Ten of these fill an answer; one in the middle is larger than that by itself.
+		// Ten of these texts fill an answer. The one in the middle is larger than an answer.
 		text := strings.Repeat("é", 3000)
 		if i == 20 {
 			text = strings.Repeat("é", 40_000)
@@ -116,12 +116,12 @@ func TestAskingAgainForLessCostsNothing(t *testing.T) {
 	require.Equal(t, "13", after)
 }
 
-// Each page here takes some 3 MiB of the room for large pages, which is 256 MiB. An
-// answer of a batch holds what all its calls answered, so they take it together.
+// Each page here takes some 3 MiB of the memory for large pages, which is 256 MiB. The answer to a
+// batch holds the answers of all its calls, so all of them take memory together.
 func TestThePagesOfABatchKeepTheirMemoryUntilItIsAnswered(t *testing.T) {
 	tier.Slow(t, "moves many megabytes")
 	t.Parallel()
-	app := apptest.Start(t, apptest.Options{Alone: true}) // other tests take of the same room
+	app := apptest.Start(t, apptest.Options{Alone: true}) // other tests use the same memory
 	n := app.Tenant(t)
 	board := n.ID(t, "/v1/boards", object{"name": "Ideas"})
 	n.ID(t, "/v1/boards/"+board+"/posts", object{

@@ -10,7 +10,7 @@ import (
 	"earshot/internal/event"
 )
 
-// unknown is an id of the right kind that nobody has.
+// unknown returns an id of the right kind that does not exist.
 func unknown(parameter string) string {
 	kinds := map[string]string{
 		"boardId": "brd", "tagId": "tag", "postId": "pst", "contactId": "ctc", "webhookId": "whk", "deliveryId": "dlv",
@@ -19,8 +19,8 @@ func unknown(parameter string) string {
 	return kinds[parameter] + "_00000000000000000000000000"
 }
 
-// flaws are values that a schema refuses, and a few that are only odd. A query has
-// text alone.
+// flaws returns values that a schema refuses, and a few that are only unusual. A query has texts
+// only.
 func flaws(s *openapi3.Schema, inBody bool) (all []any) {
 	long := strings.Repeat("x", 1000)
 	if s.MaxLength != nil {
@@ -115,7 +115,7 @@ func story() []step {
 	}
 }
 
-// deliveries is what the story goes on with: what it caused, keys and members.
+// deliveries is the second part of the story: the deliveries of the first part, keys and members.
 func deliveries() []step {
 	return []step{
 		{"listDeliveries", object{"webhookId": "$webhook", "eventType": "post.created", "limit": 200}, "delivery"},
@@ -126,7 +126,7 @@ func deliveries() []step {
 		{"replayDelivery", object{"webhookId": "$webhook", "deliveryId": "$delivery"}, ""},
 		{"testWebhook", object{"webhookId": "$webhook"}, ""},
 		{"recoverWebhook", object{"webhookId": "$webhook", "since": "2026-03-12T10:41:07Z"}, "recovery"},
-		{"recoverWebhook", object{"webhookId": "$webhook", "since": "2026-03-12T10:41:07Z"}, ""}, // one runs
+		{"recoverWebhook", object{"webhookId": "$webhook", "since": "2026-03-12T10:41:07Z"}, ""}, // one already runs
 		{"getRecovery", object{"webhookId": "$webhook", "recoveryId": "$recovery"}, ""},
 		{"listRecoveries", object{"webhookId": "$webhook"}, ""},
 		{"updateWebhook", object{"webhookId": "$webhook", "enabled": true, "description": nil}, ""},
@@ -134,7 +134,7 @@ func deliveries() []step {
 		{"getWebhookHealth", object{"webhookId": "$webhook"}, ""},
 		{"listWebhooks", object{}, ""},
 		{"createMember", object{"email": "Kim@example.com", "name": "Kim"}, "member"},
-		{"createMember", object{"email": "kim@example.com", "name": "Kim", "role": "admin"}, ""}, // taken
+		{"createMember", object{"email": "kim@example.com", "name": "Kim", "role": "admin"}, ""}, // the address is taken
 		{"updateMember", object{"memberId": "$member", "role": "admin"}, ""},
 		{"getMember", object{"memberId": "$member"}, ""},
 		{"listMembers", object{"limit": 1}, "members"},
@@ -151,18 +151,18 @@ func deliveries() []step {
 		{"listSubscribers", object{"limit": 1}, ""},
 		{"exportContact", object{"contactId": "$contact"}, "request"},
 		{"getSubjectRequest", object{"subjectRequestId": "$request"}, ""},
-		{"listSubjectRecords", object{"subjectRequestId": "$request"}, ""}, // it runs
-		{"exportContact", object{"contactId": "$contact"}, ""},             // the one that runs
+		{"listSubjectRecords", object{"subjectRequestId": "$request"}, ""}, // it still runs
+		{"exportContact", object{"contactId": "$contact"}, ""},             // returns the running one
 		{"listSubjectRecords", object{"subjectRequestId": "$request", "limit": 100}, ""},
 		{"eraseContact", object{"contactId": "$second", "text": "blank"}, ""},
-		{"eraseContact", object{"contactId": "$second"}, ""}, // gone
+		{"eraseContact", object{"contactId": "$second"}, ""}, // already erased
 		{"listAudit", object{"limit": 5}, "audit"},
 		{"listAudit", object{"limit": 5, "cursor": "$audit"}, ""},
 		{"listAudit", object{"actor": "operator", "actions": []any{"createApiKey", "createMember"}}, ""},
 		{"listAudit", object{"resource": "$second", "since": "2026-03-12T10:41:07Z"}, ""},
 		{"createWidgetSecret", object{}, "secret"},
 		{"createWidgetSecret", object{}, ""},
-		{"createWidgetSecret", object{}, ""}, // two are there
+		{"createWidgetSecret", object{}, ""}, // two already exist
 		{"listWidgetSecrets", object{"limit": 1}, ""},
 		{"deleteWidgetSecret", object{"secretId": "$secret"}, ""},
 		{"replaceWidgetOrigins", object{"origins": []any{"https://app.example.com", "http://localhost:3000"}}, ""},
@@ -171,7 +171,7 @@ func deliveries() []step {
 		{"listSubmissions", object{"boardId": "$board", "limit": 1}, "submission"},
 		{"getSubmission", object{"submissionId": "$submission"}, ""},
 		{"approveSubmission", object{"submissionId": "$submission"}, ""},
-		{"rejectSubmission", object{"submissionId": "$submission"}, ""}, // gone
+		{"rejectSubmission", object{"submissionId": "$submission"}, ""}, // already approved
 		{"updateOrganization", object{"blockedWords": []any{"casino", "Casino"}, "publicClosed": true, "color": nil}, ""},
 		{"getOrganization", object{}, ""},
 	}

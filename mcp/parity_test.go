@@ -20,14 +20,14 @@ import (
 	"earshot/mcp"
 )
 
-// Two organizations live through the same: one by REST, one by tools. After each
-// step the answers are compared, in the end what their webhooks were to hear.
+// Two organizations go through the same story: one by REST, one by tools. The test compares the
+// answers after each step, and the payloads for their webhooks at the end.
 
-// step is a use of an operation. Texts that begin with $ stand for ids kept before.
+// step is a call of an operation. Texts that begin with $ stand for stored ids.
 type step struct {
 	operation string
 	with      object
-	// keep is the name for the id of what came back, or of the first of a list.
+	// keep is the name under which the id or the cursor of the result is stored.
 	keep string
 }
 
@@ -39,8 +39,8 @@ type sides struct {
 	operations map[string]operation
 	tools      map[string]mcp.Reached
 	kept       [2]object
-	seen       [2]map[string]string // ids, named in the order in which they turned up
-	names      *regexp.Regexp       // the contract's names that tools write otherwise
+	seen       [2]map[string]string // ids, named in order of appearance
+	names      *regexp.Regexp       // the contract's names that tools spell differently
 }
 
 func newSides(t *testing.T) *sides {
@@ -72,12 +72,12 @@ func newSides(t *testing.T) *sides {
 	return s
 }
 
-// underscored is written without a look at the code under test.
+// underscored converts a name without the code under test.
 func underscored(name string) string {
 	return strings.TrimPrefix(strings.ToLower(upper.ReplaceAllString(strings.ReplaceAll(name, "-", ""), "_$0")), "_")
 }
 
-// do takes a step on both sides and requires the same of both.
+// do runs a step on both sides and requires the same answer.
 func (s *sides) do(step step, what string) {
 	s.t.Helper()
 	wanted, status := s.byREST(step)
@@ -92,8 +92,8 @@ func (s *sides) do(step step, what string) {
 	}
 }
 
-// sorted puts the failures of a validation into an order: that of the contract's is
-// left to chance, and the message is about the first one.
+// sorted sorts the errors of a validation. Their order in the contract's answer is random, and the
+// message describes the first one.
 func sorted(body object) {
 	e, _ := body["error"].(object)
 	details, _ := e["details"].(object)
@@ -105,7 +105,7 @@ func sorted(body object) {
 	_, e["message"], _ = strings.Cut(e["message"].(string), " (and ")
 }
 
-// first is the id of what came back, or the cursor that leads on.
+// first returns the id of the result, or the cursor of the next page.
 func first(body object) any {
 	switch data := body["data"].(type) {
 	case object:
@@ -119,7 +119,7 @@ func first(body object) any {
 	return nil
 }
 
-// byREST does it with a request and returns the answer as a tool has to give it.
+// byREST runs a step by a request and returns the answer that a tool must give.
 func (s *sides) byREST(step step) (wanted object, status int) {
 	s.t.Helper()
 	o := s.operations[step.operation]
@@ -169,7 +169,7 @@ func commas(value any) string {
 	return strings.Join(all, ",")
 }
 
-// byTool does it with a tool.
+// byTool runs a step by a tool.
 func (s *sides) byTool(step step) answer {
 	s.t.Helper()
 	row := s.tools[step.operation]
@@ -183,7 +183,7 @@ func (s *sides) byTool(step step) answer {
 	return s.agent.call(s.t, row.Tool, arguments)
 }
 
-// filled puts what was kept in the place of $name.
+// filled replaces $name by the stored value.
 func (s *sides) filled(side int, value any) any {
 	switch value := value.(type) {
 	case string:
@@ -207,7 +207,7 @@ func (s *sides) filled(side int, value any) any {
 	return value
 }
 
-// renamed writes names as tools do, except where they are the caller's own.
+// renamed converts names as tools do, except the caller's own.
 func (s *sides) renamed(value any, under string) any {
 	switch value := value.(type) {
 	case object:
@@ -241,13 +241,13 @@ var (
 	moments = regexp.MustCompile(`\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
 	secrets = regexp.MustCompile(`\b(whsec_\w{32}|wgsec_\w{52}|esk_\w+)`)
 	cursors = regexp.MustCompile(`"next_cursor": "[^"]+"`)
-	// Of other ids and times.
+	// ETags depend on ids and times, which differ.
 	etags = regexp.MustCompile(`"etag": "\\"[^"]+\\""`)
-	// Written once a minute, so it depends on who came first.
+	// The time is written once a minute, so it depends on the order of calls.
 	used = regexp.MustCompile(`"last_used_at": (null|"T")`)
 )
 
-// anonymous is JSON in which both sides are the same if they did the same.
+// anonymous returns JSON that is the same on both sides if they did the same.
 func (s *sides) anonymous(side int, value any) string {
 	s.t.Helper()
 	plain := moments.ReplaceAllString(indented(s.t, value), "T")
@@ -284,14 +284,14 @@ func TestRESTAndToolsDoTheSameWithTheSame(t *testing.T) {
 		require.True(t, done[id] || strings.HasPrefix(id, "delete"), "the story has no %s", id)
 	}
 	if testing.Short() {
-		return // the flaws are 500 calls; make test-all makes them
+		return // the flaws take 500 calls; make test-all runs them
 	}
 	tried := 0
 	for _, step := range slices.Concat(story(), deliveries()) {
 		if done[step.operation] {
 			tried += s.allFlaws(step)
 		}
-		done[step.operation] = false // once each
+		done[step.operation] = false // once per operation
 	}
 	heard := s.heard(0, s.rest)
 	require.Equal(t, heard, s.heard(1, s.mcp))
@@ -307,7 +307,7 @@ func TestRESTAndToolsDoTheSameWithTheSame(t *testing.T) {
 	require.Greater(t, tried, 500)
 }
 
-// heard are the payloads of everything that the organization's webhook is to hear.
+// heard returns the payloads of all deliveries to the organization's webhook.
 func (s *sides) heard(side int, n *apptest.Tenant) string {
 	s.t.Helper()
 	base := "/v1/webhooks/" + s.kept[side]["webhook"].(string) + "/deliveries"
@@ -325,7 +325,7 @@ func (s *sides) heard(side int, n *apptest.Tenant) string {
 	return s.anonymous(side, all)
 }
 
-// allFlaws gives each argument of a step every wrong value in turn, then all at once.
+// allFlaws tries every wrong value for each argument of a step, and then all arguments together.
 func (s *sides) allFlaws(good step) (tried int) {
 	s.t.Helper()
 	o := s.operations[good.operation]
@@ -348,7 +348,7 @@ func (s *sides) allFlaws(good step) (tried int) {
 		inBody := o.RequestBody != nil && o.Parameters.GetByInAndName("query", name) == nil && !inHeader
 		wrong := flaws(o.arguments()[name], inBody)
 		if inHeader {
-			wrong = []any{strings.Repeat("k", 256)} // what else is wrong no client sends
+			wrong = []any{strings.Repeat("k", 256)} // clients send no other wrong header
 		}
 		if strings.HasSuffix(name, "Id") {
 			wrong = append(wrong, "$board")

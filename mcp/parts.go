@@ -12,15 +12,15 @@ import (
 	"earshot/internal/problem"
 )
 
-// A single resource may be larger than an answer: metadata and documents have up to
-// 256 KiB, and a delivery shows what it sent. Then its large values are left out or
-// cut, and the tools that read give them piece by piece.
+// A single resource may be larger than an answer: metadata and documents have up to 256 KiB, and a
+// delivery contains its payload. Its large values are then cut or left out. The tools that read
+// return them piece by piece.
 
-// maxLeaf is what a value may have in an answer that is too large; less, where
-// there are many.
+// maxLeaf bounds a value in an answer that is too large. The bound shrinks if there are many
+// values.
 const maxLeaf = 4 << 10
 
-// pieces are the arguments that a tool that reads takes beside its operations'.
+// pieces are the arguments that all tools that read take in addition.
 var pieces = openapi3.Schemas{
 	"part": described(openapi3.NewStringSchema().WithMinLength(1), "Only where an answer said in note that a value was "+
 		"too large: which value to read, as it was named there, for example data.metadata. Keep the other arguments."),
@@ -28,7 +28,7 @@ var pieces = openapi3.Schemas{
 		"next_offset of the piece before."),
 }
 
-// shortened leaves out of an answer what makes it too large, and says how to get it.
+// shortened removes the large values of an answer. The note explains how to read them.
 func shortened(body []byte, s *shape) (short []byte, note string) {
 	const room = MaxAnswer - 4096 // for the note
 	var cut []string
@@ -41,8 +41,8 @@ func shortened(body []byte, s *shape) (short []byte, note string) {
 		"the same arguments and part, from the tool that reads it.", MaxAnswer>>10, strings.Join(cut, ", "))
 }
 
-// cut goes through an answer in the tools' names. Objects and lists of the caller's
-// own become empty, texts keep their beginning.
+// cut shortens an answer in the tools' names. Objects and lists of the caller become empty, and
+// texts keep their beginning.
 func (s *shape) cut(raw []byte, at string, leaf int, done *[]string) []byte {
 	var members map[string]json.RawMessage
 	var items []json.RawMessage
@@ -53,7 +53,7 @@ func (s *shape) cut(raw []byte, at string, leaf int, done *[]string) []byte {
 		for name, value := range members {
 			members[name] = s.ours[name].shape.cut(value, strings.TrimPrefix(at+"."+name, "."), leaf, done)
 		}
-		raw, _ = json.Marshal(members) // of JSON that was read
+		raw, _ = json.Marshal(members) // never fails: the JSON was read before
 		return raw
 	case s != nil && s.items != nil && json.Unmarshal(raw, &items) == nil:
 		for i, item := range items {
@@ -76,7 +76,7 @@ func (s *shape) cut(raw []byte, at string, leaf int, done *[]string) []byte {
 	return raw
 }
 
-// boundary is at most n, and not within a character.
+// boundary returns n, or less if n is inside a character.
 func boundary(text string, n int) int {
 	if n >= len(text) {
 		return len(text)
@@ -87,8 +87,8 @@ func boundary(text string, n int) int {
 	return n
 }
 
-// piece is a part of an answer, from an offset in bytes on: a text itself, or the
-// JSON of anything else.
+// piece returns a part of a value from an offset in bytes. A text is returned as it is, any other
+// value as JSON.
 func piece(body []byte, arguments map[string]json.RawMessage) result {
 	var part string
 	var offset int
@@ -103,7 +103,7 @@ func piece(body []byte, arguments map[string]json.RawMessage) result {
 		return toolError(problem.Invalid("part", "part", "is not in this answer; take it as it stands in note"))
 	}
 	text := string(value)
-	_ = json.Unmarshal(value, &text) // what isn't a text stays as it is
+	_ = json.Unmarshal(value, &text) // other values stay as JSON
 	if offset > len(text) || offset < len(text) && !utf8.RuneStart(text[offset]) {
 		return toolError(problem.Invalid("offset", "maximum", "is not a next_offset of this part"))
 	}
@@ -115,13 +115,13 @@ func piece(body []byte, arguments map[string]json.RawMessage) result {
 		if end < len(rest) {
 			answer["next_offset"] = offset + end
 		}
-		if body, _ = json.Marshal(answer); len(body) <= MaxAnswer { // of a text and a number
+		if body, _ = json.Marshal(answer); len(body) <= MaxAnswer { // never fails: a text and a number
 			return result{body: body}
 		}
 	}
 }
 
-// find walks a path such as data[0].body.json.
+// find follows a path such as data[0].body.json.
 func find(raw []byte, path string) ([]byte, bool) {
 	for _, step := range strings.FieldsFunc(strings.ReplaceAll(path, "[", ".["), func(r rune) bool { return r == '.' }) {
 		var members map[string]json.RawMessage

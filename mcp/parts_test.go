@@ -56,13 +56,13 @@ func TestAResourceThatIsTooLargeForAnAnswerIsReadPieceByPiece(t *testing.T) {
 	require.True(t, strings.HasPrefix(text, begun) && begun != "", "a text keeps its beginning")
 	require.Equal(t, text, a.whole(t, "get_post", object{"post_id": post}, "data.body.text"))
 
-	// A page has one of them at least, and the same way into it.
+	// A page has at least one of them, and the same way to read it.
 	page := a.call(t, "search_posts", object{"board_id": board})
 	require.LessOrEqual(t, len(page.raw), mcp.MaxAnswer)
 	require.Contains(t, page.body["note"], "data[0].body.text (")
 	require.Equal(t, text, a.whole(t, "search_posts", object{"board_id": board}, "data[0].body.text"))
 
-	// What was sent is one value of the caller's, however deep it goes.
+	// The payload is one value of the caller at any depth.
 	n.Make(t, http.MethodPost, "/v1/webhooks", object{"url": "https://hooks.example.com/in", "events": []string{"contact.updated"}})
 	n.Make(t, http.MethodPatch, "/v1/contacts/"+contact["contact_id"].(string), object{"name": "Dana R."})
 	hook := a.call(t, "list_webhooks", object{}).body["data"].([]any)[0].(object)["id"]

@@ -8,16 +8,16 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// prompt is a use that people pick from a list. Its text is what they would write
-// if they knew the tools.
+// prompt is a task that people pick from a list. Its text is the request of a person who is
+// familiar with the tools.
 type prompt struct {
 	name, title, description string
 	argument                 *sdk.PromptArgument
-	// text has a place for the argument.
+	// text has a placeholder for the argument.
 	text string
-	// otherwise stands there when it wasn't given.
+	// otherwise replaces a missing argument.
 	otherwise string
-	// writes: it is of use to a key that may write only.
+	// writes is true if the prompt is useful only to a key that may write.
 	writes bool
 }
 

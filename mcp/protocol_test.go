@@ -49,7 +49,7 @@ func TestACallCostsWhatARequestCostsAndTheSameBudgetEndsBoth(t *testing.T) {
 	require.Equal(t, "5", left(n.Do(t, http.MethodGet, "/v1/boards", nil)))
 	require.Equal(t, "4", left(post(t, n, calling("list_boards", object{}))))
 	require.Equal(t, "3", left(post(t, n, listTools)))
-	// A batch of the protocol's first version: a token each.
+	// In the protocol's first version, each call of a batch takes a token.
 	require.Len(t, postBatch(t, app, n, 2, calling("list_boards", object{})), 2)
 	require.Equal(t, "0", left(n.Do(t, http.MethodGet, "/v1/boards", nil)))
 	a := post(t, n, calling("list_boards", object{}))
@@ -69,7 +69,7 @@ type batched struct {
 	}
 }
 
-// postBatch makes a call so many times in one message.
+// postBatch sends a call several times in one message.
 func postBatch(t *testing.T, app *apptest.App, n *apptest.Tenant, calls int, call object) (answers []batched) {
 	t.Helper()
 	var batch []any
@@ -97,7 +97,7 @@ func TestABatchThatOutrunsTheBudgetSaysSoCallByCall(t *testing.T) {
 	require.Equal(t, 3, limited(t, answers))
 }
 
-// limited is how many calls were told to come back later, which no other may have failed.
+// limited counts the calls that hit the rate limit. No call may fail for another reason.
 func limited(t *testing.T, answers []batched) (n int) {
 	t.Helper()
 	for _, one := range answers {
@@ -129,7 +129,8 @@ func TestPagesOfOtherOriginsAreRefused(t *testing.T) {
 			require.Equal(t, "foreign_origin", a.Details()["reason"])
 		}
 	}
-	// DNS rebinding: the page's own name leads here, so origin and host agree.
+	// DNS rebinding: the host name of the attacker's page resolves to this server, so Origin and
+	// Host agree.
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, app.URL+mcp.Path, strings.NewReader(listTools))
 	require.NoError(t, err)
 	r.Host = "evil.example:" + port
@@ -151,7 +152,7 @@ func TestAnyProcessAnswersAnyMessage(t *testing.T) {
 		require.NoError(t, err)
 		targets = append(targets, u)
 	}
-	// A balancer that never sends two messages in a row to the same process.
+	// The balancer never sends two messages in a row to the same process.
 	var turn atomic.Int64
 	balancer := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
 		r.SetURL(targets[turn.Add(1)%2])
@@ -199,8 +200,7 @@ func TestMessagesThatMakeNoSenseAreRefusedAndHarmNobody(t *testing.T) {
 	unchanged(t)
 }
 
-// A stream that stays open and never says anything would hold a connection, and
-// keep a process from stopping.
+// An idle stream would occupy a connection and prevent a process from stopping.
 func TestThereIsNothingToListenTo(t *testing.T) {
 	t.Parallel()
 	app := apptest.Start(t, apptest.Options{})
@@ -237,7 +237,7 @@ func TestACallIsAnsweredTheSameOnItsShortWayAndThroughTheLibrary(t *testing.T) {
 		calling("list_boards", []any{}), calling("drop_everything", object{}),
 	} {
 		short := post(t, n, call, "Mcp-Protocol-Version", "2025-06-18")
-		// A token for progress is nothing that the short way knows.
+		// The shortcut does not support progress tokens, so this call goes through the library.
 		call["params"].(object)["_meta"] = object{"progressToken": 1}
 		long := post(t, n, call, "Mcp-Protocol-Version", "2025-06-18")
 		require.Equal(t, long.Status, short.Status)

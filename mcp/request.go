@@ -28,7 +28,7 @@ func (r *request) target() string {
 	return r.path + "?" + r.query.Encode()
 }
 
-// choose finds the operation that the arguments ask for.
+// choose returns the operation that the arguments ask for.
 func (r *ready) choose(arguments map[string]json.RawMessage) (*operation, error) {
 	raw, given := arguments["action"]
 	switch {
@@ -60,13 +60,13 @@ func (r *ready) names() words {
 	return all
 }
 
-// nobody stands in a path for an id that can't be one: there is nothing with it.
+// nobody replaces an invalid id in a path. No resource has this id.
 const nobody = "-"
 
-// Whatever an id is, a slash or a dot in it would make another path.
+// A slash or a dot in an id would change the path.
 var word = regexp.MustCompile(`^\w+$`)
 
-// request puts the arguments where the operation has them.
+// request makes the operation's request from the arguments.
 func (o *operation) request(raw json.RawMessage, arguments map[string]json.RawMessage) (*request, error) {
 	req := &request{method: o.method, path: o.path, query: url.Values{}, headers: http.Header{}}
 	var bad problem.Fields
@@ -103,8 +103,8 @@ func (p parameter) kind() string {
 	return "single value"
 }
 
-// text is an argument as a path, a query or a header has it. Null is the same as nothing
-// there, since none of them has a null.
+// text converts an argument for a path, a query or a header. Null counts as missing, because none
+// of them has a null.
 func (p parameter) text(raw json.RawMessage) (value string, given, ok bool) {
 	var items []json.RawMessage
 	switch {
@@ -127,7 +127,7 @@ func (p parameter) text(raw json.RawMessage) (value string, given, ok bool) {
 	return strings.Join(all, ","), true, true
 }
 
-// plain is a string's text, or a number or boolean as it was written.
+// plain returns the text of a string. A number or boolean stays as it was written.
 func plain(raw json.RawMessage) string {
 	var s string
 	if json.Unmarshal(raw, &s) == nil {

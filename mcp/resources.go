@@ -9,13 +9,13 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// The names of the resources belong to nobody's host: agents read them here.
+// The URIs of the resources name no host. Agents read them through this server.
 const (
 	contractURI = "feedback://contract/openapi.json"
 	webhooksURI = "feedback://contract/webhooks.json"
 )
 
-// addResources offers the contract and, because that is long, the events alone.
+// addResources offers the contract, and also its events alone, because the contract is long.
 func (s *Surface) addResources(server *sdk.Server) {
 	add := func(uri, name, title, description string, document any) {
 		text := encoded(document)
@@ -36,8 +36,8 @@ func (s *Surface) addResources(server *sdk.Server) {
 		s.contract.catalogue())
 }
 
-// catalogue tells of each event what the contract's section "webhooks" does. The
-// payloads are REST's, in its own names.
+// catalogue describes each event as the contract's section "webhooks" does. Payloads are the same
+// as in REST, so they have the contract's names.
 func (c *contract) catalogue() map[string]any {
 	events := []any{}
 	for _, name := range slices.Sorted(maps.Keys(c.Webhooks)) {

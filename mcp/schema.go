@@ -8,11 +8,10 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// Schemas come from the contract, which is the only place that states a limit.
-// Here they lose their references, because few agents follow those, and get the
-// tools' names.
+// Schemas come from the contract, which is the only place that states a limit. References are
+// resolved, because few agents follow them, and names become the tools' names.
 
-// schema writes a schema of the contract as the tools have it.
+// schema converts a schema of the contract for the tools.
 func (c *contract) schema(of *openapi3.SchemaRef) *openapi3.SchemaRef {
 	return copied(of, func(s *openapi3.Schema) {
 		s.Extensions, s.Example, s.Examples = nil, nil, nil
@@ -36,13 +35,13 @@ func (c *contract) schema(of *openapi3.SchemaRef) *openapi3.SchemaRef {
 		}
 		s.AllOf = nil
 		if open := s.UnevaluatedProperties.Has; open != nil && !*open {
-			// The parts are one object now, and every draft of JSON Schema knows this.
+			// The parts are one object now, and every draft of JSON Schema supports this keyword.
 			s.AdditionalProperties, s.UnevaluatedProperties = s.UnevaluatedProperties, openapi3.BoolSchema{}
 		}
 	})
 }
 
-// copied is a schema without references, changed at each level from the inside out.
+// copied returns a schema without references. It applies change at each level, from the inside out.
 func copied(of *openapi3.SchemaRef, change func(*openapi3.Schema)) *openapi3.SchemaRef {
 	if of == nil {
 		return nil
@@ -64,8 +63,8 @@ func copied(of *openapi3.SchemaRef, change func(*openapi3.Schema)) *openapi3.Sch
 	return s.NewRef()
 }
 
-// merge puts into an object what another one's schema says of its members. Nothing
-// else is said in parts of the contract's objects.
+// merge adds the members of another object's schema. Parts of the contract's objects have nothing
+// else.
 func merge(into, part *openapi3.Schema) {
 	maps.Copy(into.Properties, part.Properties)
 	into.Required = append(into.Required, part.Required...)

@@ -16,20 +16,20 @@ import (
 	"earshot/mcp"
 )
 
-// limits are the keywords of JSON Schema that the contract states limits with.
+// limits are the keywords of JSON Schema for limits in the contract.
 var limits = []string{
 	"type", "enum", "const", "format", "pattern", "minLength", "maxLength", "minimum", "maximum", "minItems",
 	"maxItems", "uniqueItems", "minProperties", "maxProperties", "default",
 }
 
-// names are the parameters of the operation and the members of its body.
+// names returns the names of the operation's parameters and of its body's members.
 func (o operation) names() []string {
 	names := slices.Collect(maps.Keys(o.arguments()))
 	slices.Sort(names)
 	return names
 }
 
-// arguments are the schemas of parameters and body, by the contract's names.
+// arguments returns the schemas of parameters and body, by the contract's names.
 func (o operation) arguments() map[string]*openapi3.Schema {
 	all := map[string]*openapi3.Schema{}
 	for _, p := range o.Parameters {
@@ -45,7 +45,7 @@ func (o operation) body() *openapi3.Schema {
 	return o.RequestBody.Value.Content.Get("application/json").Schema.Value
 }
 
-// members are an object's, with those of its parts.
+// members returns the members of an object and of its parts.
 func members(s *openapi3.Schema) map[string]*openapi3.Schema {
 	all := map[string]*openapi3.Schema{}
 	for name, p := range s.Properties {
@@ -57,7 +57,7 @@ func members(s *openapi3.Schema) map[string]*openapi3.Schema {
 	return all
 }
 
-// required are the names that the operation can't do without.
+// required returns the names of required arguments.
 func (o operation) required() (names []string) {
 	for _, p := range o.Parameters {
 		if p.Value.Required {
@@ -81,7 +81,7 @@ func TestEveryLimitOfTheContractIsInTheInputSchemaOfItsTool(t *testing.T) {
 	for _, row := range mcp.Table() {
 		input := tools[row.Tool].InputSchema.(object)
 		for name, stated := range all[row.Operation].arguments() {
-			if name == "If-None-Match" { // a tool has nowhere to keep what it read
+			if name == "If-None-Match" { // a tool stores no earlier answer
 				continue
 			}
 			argument, ok := input["properties"].(object)[mcp.Snake(name)].(object)
@@ -107,8 +107,7 @@ func TestEveryLimitOfTheContractIsInTheInputSchemaOfItsTool(t *testing.T) {
 
 func actionOf(input object) object { return input["properties"].(object)["action"].(object) }
 
-// described reports whether an argument says what it is for, by itself or in its
-// variants or members.
+// described reports whether an argument has a description, by itself or in its variants or members.
 func described(argument object) bool {
 	words, _ := argument["description"].(string)
 	variants, _ := argument["anyOf"].([]any)
@@ -118,9 +117,8 @@ func described(argument object) bool {
 		len(inner) > 0 && !slices.ContainsFunc(slices.Collect(maps.Values(inner)), func(v any) bool { return !described(v.(object)) })
 }
 
-// difference is the first limit in which an argument differs from the contract, and
-// how many were compared. Where several actions have other limits for an argument,
-// one of its variants has to be the same.
+// difference returns the first limit in which an argument differs from the contract, and the number
+// of compared limits. If several actions limit an argument differently, one variant has to match.
 func difference(t *testing.T, s *openapi3.Schema, got object) (found string, compared int) {
 	t.Helper()
 	if variants, ok := got["anyOf"].([]any); ok && len(s.OneOf) == 0 {

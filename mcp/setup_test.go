@@ -34,8 +34,8 @@ func (k withKey) RoundTrip(r *http.Request) (*http.Response, error) {
 // agent is a client of the official SDK, connected over HTTP.
 type agent struct {
 	*sdk.ClientSession
-	// outputs are the schemas that the tools announce; every answer is held against
-	// its own.
+	// outputs are the schemas that the tools announce. Every answer is validated against its
+	// schema.
 	outputs map[string]*jsonschema.Schema
 }
 
@@ -56,7 +56,7 @@ func compiled(t *testing.T, schema any) *jsonschema.Schema {
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
 	c.AssertFormat()
-	// The library's own stops at 254 characters, the specification at 320.
+	// The library allows 254 characters, the specification 320.
 	c.RegisterFormat(&jsonschema.Format{Name: "email", Validate: func(any) error { return nil }})
 	tree, err := jsonschema.UnmarshalJSON(strings.NewReader(indented(t, schema)))
 	require.NoError(t, err)
@@ -73,7 +73,7 @@ func connect(ctx context.Context, url, key string) (*sdk.ClientSession, error) {
 	}, nil)
 }
 
-// answer is what a tool answered, with numbers as they were written.
+// answer is the answer of a tool, with numbers as they were written.
 type answer struct {
 	failed bool
 	body   object
@@ -88,7 +88,7 @@ func (a answer) code() string {
 	return code
 }
 
-// fields are the names of the fields that validation refused.
+// fields returns the names of the fields that validation refused.
 func (a answer) fields() (names []string) {
 	e, _ := a.body["error"].(object)
 	details, _ := e["details"].(object)
@@ -138,7 +138,7 @@ func decode(t *testing.T, raw string, into any) {
 	require.NoError(t, d.Decode(into), raw)
 }
 
-// post sends a message by hand.
+// post sends a raw message.
 func post(t *testing.T, n *apptest.Tenant, body any, header ...string) apptest.Answer {
 	t.Helper()
 	return n.Do(t, http.MethodPost, mcp.Path, body, append([]string{"Accept", "application/json, text/event-stream"}, header...)...)
@@ -153,7 +153,7 @@ type operation struct {
 	method, path string
 }
 
-// operations are the contract's, by id.
+// operations returns the contract's operations by id.
 func operations(t *testing.T) map[string]operation {
 	t.Helper()
 	doc, err := contract()
@@ -167,7 +167,7 @@ func operations(t *testing.T) map[string]operation {
 	return all
 }
 
-// everyTool lists the tools.
+// everyTool returns the tools by name.
 func (a agent) everyTool(t *testing.T) map[string]*sdk.Tool {
 	t.Helper()
 	all := map[string]*sdk.Tool{}

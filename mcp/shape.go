@@ -8,28 +8,27 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// shape tells which names in a value are the contract's. What it doesn't know is
-// the caller's own, such as the keys inside metadata, and stays as it is. A nil
-// shape knows nothing.
+// shape holds the contract's names in a value. All other names are the caller's own, such as the
+// keys inside metadata, and stay the same. A nil shape has no names.
 type shape struct {
 	members map[string]member // by the contract's name
 	ours    map[string]member // by the tools' name
 	items   *shape
 }
 
-// member is a name to write and the shape of what stands under it.
+// member is the name to write and the shape of its value.
 type member struct {
 	name  string
 	shape *shape
 }
 
-// shapeOf is the shape of what a schema describes.
+// shapeOf returns the shape of the values that a schema describes.
 func shapeOf(of *openapi3.SchemaRef) *shape {
 	s := &shape{}
 	for name, p := range of.Value.Properties {
 		s.add(name, shapeOf(p))
 	}
-	// Without a schema the items are the caller's own.
+	// Items without a schema are the caller's own.
 	if of.Value.Items != nil && !of.Value.Items.Value.IsEmpty() {
 		s.items = shapeOf(of.Value.Items)
 	}
@@ -41,7 +40,7 @@ func shapeOf(of *openapi3.SchemaRef) *shape {
 	return s
 }
 
-// add makes a name of the contract known.
+// add adds a name of the contract.
 func (s *shape) add(name string, of *shape) {
 	if s.members == nil {
 		s.members, s.ours = map[string]member{}, map[string]member{}
@@ -50,16 +49,15 @@ func (s *shape) add(name string, of *shape) {
 	s.ours[Snake(name)] = member{name, of}
 }
 
-// outward writes the contract's names as the tools have them.
+// outward converts the contract's names to the tools' names.
 func (s *shape) outward(raw []byte) []byte { return s.rename(raw, true) }
 
-// inward writes the tools' names as the contract has them. Other members are left
-// out: the contract ignores what it doesn't know, and the contract's own spelling
-// isn't the tools'.
+// inward converts the tools' names to the contract's names. Other members are left out, because the
+// contract ignores unknown names. The contract's own spelling is left out too.
 func (s *shape) inward(raw []byte) []byte { return s.rename(raw, false) }
 
-// rename goes through valid JSON as far as the shape knows it. What lies beyond is
-// copied byte for byte, so that numbers and the order of keys stay.
+// rename converts the names that the shape holds, in valid JSON. The rest is copied byte for byte,
+// which preserves numbers and the order of keys.
 func (s *shape) rename(raw []byte, out bool) []byte {
 	raw = bytes.TrimSpace(raw)
 	switch {
@@ -78,12 +76,12 @@ func (s *shape) object(raw []byte, out bool) []byte {
 	var b bytes.Buffer
 	b.WriteByte('{')
 	d := json.NewDecoder(bytes.NewReader(raw))
-	_, _ = d.Token() // the brace, as was seen
+	_, _ = d.Token() // the opening brace
 	for d.More() {
 		token, err := d.Token()
 		var value json.RawMessage
 		if err != nil || d.Decode(&value) != nil {
-			return raw // not JSON; who reads it says so
+			return raw // not JSON; the reader of the result reports it
 		}
 		name := token.(string)
 		of, known := s.ours[name]
@@ -98,7 +96,7 @@ func (s *shape) object(raw []byte, out bool) []byte {
 		if b.Len() > 1 {
 			b.WriteByte(',')
 		}
-		quoted, _ := json.Marshal(of.name) // a string
+		quoted, _ := json.Marshal(of.name) // never fails: a string
 		b.Write(quoted)
 		b.WriteByte(':')
 		b.Write(of.shape.rename(value, out))

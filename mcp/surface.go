@@ -1,7 +1,7 @@
-// Package mcp is the agent surface: everything that a key can do over REST, in 18
-// tools of the Model Context Protocol. It knows which tool reaches which operation
-// and how names are written, and has no rules of its own: each call runs the
-// operation through the handlers of package api, in this process.
+// Package mcp is the interface for agents. It offers everything that a key can do over REST as 18
+// tools of the Model Context Protocol. The package maps tools to operations, converts names, and
+// has no rules of its own. Each call runs the operation through the handlers of package api, in
+// this process.
 package mcp
 
 import (
@@ -17,10 +17,10 @@ import (
 )
 
 const (
-	// Path is where the surface is served.
+	// Path is the path of the tools.
 	Path = "/mcp"
-	// maxRequest is room for arguments as large as a body may be, 1 MiB, and for
-	// the message around them: an operation says itself that a body is too large.
+	// maxRequest leaves room for arguments of the maximum body size, 1 MiB, and for the message
+	// around them. The operation itself refuses a body that is too large.
 	maxRequest = 3 << 20
 )
 
@@ -32,7 +32,7 @@ type Surface struct {
 	log      *slog.Logger
 }
 
-// instructions are what an agent is told first.
+// instructions are the first text that an agent gets.
 const instructions = "Product feedback of one organization: boards hold posts, with votes, comments and tags; " +
 	"contacts are the organization's end-users; changelog entries announce what was shipped; webhooks tell other " +
 	"systems. Start with list_boards. Ids are opaque. Lists come in pages: pass next_cursor as cursor until it is " +
@@ -50,7 +50,7 @@ func Mount(a *api.API, log *slog.Logger) error {
 		s.tools = append(s.tools, r)
 		s.byName[t.name] = r
 	}
-	// A key that may only read isn't told of what writes.
+	// A key that may only read does not see the tools that write.
 	reads, all := s.server(false), s.server(true)
 	protocol := sdk.NewStreamableHTTPHandler(func(r *http.Request) *sdk.Server {
 		if grantOf(r.Context()).MayWrite() {
@@ -58,34 +58,34 @@ func Mount(a *api.API, log *slog.Logger) error {
 		}
 		return reads
 	}, &sdk.StreamableHTTPOptions{
-		// Nothing is kept between two requests, so any process can answer any.
+		// The server has no state between requests, so any process can answer any request.
 		Stateless: true, JSONResponse: true, PropagateRequestCancellation: true,
 		MaxRequestBodyBytes: maxRequest,
-		// The API checks origins itself, and lets a proxy on the same machine in.
+		// The API checks origins itself and accepts a proxy on the same machine.
 		DisableLocalhostProtection: true,
 	})
 	a.Mount(Path, s.shortcut(protocol))
 	return nil
 }
 
-// server lists what is of use to a key with or without read:write. A tool can be called
-// whether or not it is listed, and refuses a key that may not use it.
+// server lists the tools and prompts for a key with or without read:write. Tools that are not
+// listed can be called too, and refuse a key that may not use them.
 func (s *Surface) server(writes bool) *sdk.Server {
 	server := sdk.NewServer(&sdk.Implementation{Name: "feedback", Title: "Product feedback", Version: s.contract.Info.Version},
 		&sdk.ServerOptions{
 			Instructions: instructions,
-			// Nothing is announced: what there is stays for as long as the process.
+			// There are no notifications, because the lists never change while the process runs.
 			Capabilities: &sdk.ServerCapabilities{
 				Tools: &sdk.ToolCapabilities{}, Prompts: &sdk.PromptCapabilities{}, Resources: &sdk.ResourceCapabilities{},
 			},
-			// What is listed depends on the key.
+			// The list depends on the key.
 			SetCacheable: func(_ context.Context, _ sdk.Request, c *sdk.Cacheable) { c.CacheScope = "private" },
 		})
 	for _, r := range s.tools {
 		server.AddTool(r.described(s.contract), func(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 			got := s.call(ctx, grantOf(ctx), r, req.Params.Arguments)
-			// The JSON stands in the answer twice, as the protocol wants it: for
-			// programs, and as text for clients that know of nothing else.
+			// The protocol requires the JSON twice: as structured content for programs, and as text
+			// for older clients.
 			return &sdk.CallToolResult{
 				Content:           []sdk.Content{&sdk.TextContent{Text: string(got.body)}},
 				StructuredContent: json.RawMessage(got.body), IsError: got.failed,
@@ -100,7 +100,7 @@ func (s *Surface) server(writes bool) *sdk.Server {
 	return server
 }
 
-// listReading takes the tools that write out of the list.
+// listReading removes the tools that write from the list.
 func listReading(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
 		result, err := next(ctx, method, req)

@@ -1,30 +1,29 @@
 package mcp
 
-// tool is one of the 18. It reaches one operation, or one of several by its
-// argument action.
+// tool is one of the 18 tools. It reaches one operation, or one of several by its argument action.
 type tool struct {
 	name, title string
-	// description tells an agent when to use it and what comes back.
+	// description explains the use of the tool and its result.
 	description string
 	actions     []action
-	// destroys: it can overwrite or remove something. Tools that read don't say.
+	// destroys is true if the tool can overwrite or remove data. Tools that read leave it unset.
 	destroys bool
-	// repeats: a second call with the same arguments changes nothing further.
+	// repeats is true if a second call with the same arguments changes nothing further.
 	repeats bool
-	// standard: the first action is meant where none is given, as in tools that read.
+	// standard makes the first action the default, as in tools that read.
 	standard bool
-	// sends: something leaves for a server of somebody else's choice.
+	// sends is true if the tool sends data to a server that the caller chooses.
 	sends bool
 }
 
-// action is one thing that a tool does: an operation of the contract, by its
-// operationId. The first action of a tool that reads, or is standard, is meant where none is given.
+// action is one action of a tool: an operation of the contract, by its operationId. The first
+// action is the default if the tool reads or is standard.
 type action struct{ name, operation string }
 
-// Reached is an operation of the contract with the tool's action that reaches it.
+// Reached is an operation of the contract, with the tool and the action that reach it.
 type Reached struct{ Tool, Action, Operation string }
 
-// Table is the table of tools, a row for each action.
+// Table returns the table of tools, with a row for each action.
 func Table() (rows []Reached) {
 	for _, t := range table {
 		for _, a := range t.actions {
@@ -34,8 +33,7 @@ func Table() (rows []Reached) {
 	return rows
 }
 
-// The table of tools. Every operation of the contract is in it once; a test says
-// which isn't.
+// The table of tools has every operation of the contract once. A test reports missing ones.
 var table = []tool{
 	// Contacts.
 	{

@@ -13,10 +13,10 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// ready is a tool with the operations that it reaches.
+// ready is a tool with its operations.
 type ready struct {
 	tool
-	operations []*operation // as the actions
+	operations []*operation // in the order of the actions
 }
 
 func (c *contract) ready(t tool) (*ready, error) {
@@ -33,10 +33,10 @@ func (c *contract) ready(t tool) (*ready, error) {
 
 func (r *ready) writes() bool { return slices.ContainsFunc(r.operations, (*operation).writes) }
 
-// hasDefault reports whether the first action is meant where none is given.
+// hasDefault reports whether the first action is the default.
 func (r *ready) hasDefault() bool { return r.standard || !r.writes() }
 
-// described is the tool as it is listed.
+// described returns the tool as it is listed.
 func (r *ready) described(c *contract) *sdk.Tool {
 	destroys, sends := r.destroys, r.sends
 	hints := &sdk.ToolAnnotations{
@@ -49,18 +49,18 @@ func (r *ready) described(c *contract) *sdk.Tool {
 	}
 }
 
-// encoded is JSON of what was made from the contract.
+// encoded returns a value that was made from the contract as JSON.
 func encoded(v any) json.RawMessage {
 	raw, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // all of it was read from JSON
+		panic(err) // never happens: all of it was read from JSON
 	}
 	return raw
 }
 
-// input is one flat object, which every agent can fill in: the arguments of all
-// actions, and what each needs in the description of action. What an action can't
-// do without, its operation says when it is missing.
+// input is one flat object, which every agent can fill in. It has the arguments of all actions, and
+// the description of action lists the needs of each one. The operation itself reports a missing
+// argument.
 func (r *ready) input() *openapi3.Schema {
 	schema := openapi3.NewObjectSchema()
 	if len(r.actions) == 1 {
@@ -78,7 +78,7 @@ func (r *ready) input() *openapi3.Schema {
 	return schema
 }
 
-// addArguments puts in what several actions take.
+// addArguments adds the arguments of several actions.
 func (r *ready) addArguments(schema *openapi3.Schema) {
 	schema.Properties["action"] = r.actionSchema().NewRef()
 	if !r.hasDefault() {
@@ -99,7 +99,7 @@ func (r *ready) addArguments(schema *openapi3.Schema) {
 	slices.Sort(schema.Required)
 }
 
-// example is a call of the action, from the contract's examples.
+// example returns a call of the action, from the contract's examples.
 func (r *ready) example(i int) map[string]any {
 	example := maps.Clone(r.operations[i].example)
 	if name := r.actions[i].name; name != "" {
@@ -134,8 +134,8 @@ func listed(intro string, names []string) string {
 	return intro + strings.Join(names, ", ") + "."
 }
 
-// argument is the schema of an argument that several actions may take. Where they
-// have other limits for it, each has its own.
+// argument is the schema of an argument that several actions may take. If their limits differ, the
+// schema has a variant for each limit.
 func (r *ready) argument(name string) *openapi3.SchemaRef {
 	type variant struct {
 		openapi3.Schema
@@ -174,5 +174,5 @@ func (r *ready) argument(name string) *openapi3.SchemaRef {
 	return (&openapi3.Schema{AnyOf: all}).NewRef()
 }
 
-// same compares schemas as they will be read.
+// same compares the JSON of two schemas.
 func same(a, b openapi3.Schema) bool { return bytes.Equal(encoded(a), encoded(b)) }

@@ -20,20 +20,20 @@ import (
 )
 
 const (
-	// visitorCookie is how a browser is known whose user has confirmed an address.
+	// visitorCookie is the cookie of a browser whose visitor has confirmed an e-mail address.
 	visitorCookie = "earshot_visitor"
-	// maxForm is a text of the largest size, each character escaped, with all else of a form.
+	// maxForm fits the longest text with every character escaped, and the other fields of a form.
 	maxForm = 12*interactions.MaxText + 8<<10
-	// maxFields are more than any form of ours has.
+	// maxFields is more than any of our forms has.
 	maxFields = 20
-	// looksOfNetwork are pages a minute that are made for one network alone: forms, links, and posts
-	// for who is known. An office reads as many.
+	// looksOfNetwork limits the page views that are rendered for one network per minute: forms,
+	// links, and posts for known visitors. An office with one address may need as many.
 	looksOfNetwork = 300
-	// actTimeout is longer than a change waits for a row.
+	// actTimeout is longer than the database's lock timeout.
 	actTimeout = 20 * time.Second
 )
 
-// acting is the visit of somebody who acts, or may. Nothing of it is for others.
+// acting is the visit of a person who acts or may act. Its answers are never shared.
 type acting struct {
 	*visit
 	r    *http.Request
@@ -42,8 +42,8 @@ type acting struct {
 
 type actor func(ctx context.Context, a *acting) (*answer, error)
 
-// acts answers whoever acts. Its slots are apart from those of readers, so that neither keep the
-// others waiting.
+// acts serves the visitors who act. They have slots of their own, so that acting visitors and
+// readers never delay each other.
 func (p *Pages) acts(do actor) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		v := p.visitOf(r)
@@ -95,13 +95,13 @@ func (p *Pages) act(w http.ResponseWriter, r *http.Request, v *visit, do actor) 
 	})
 }
 
-// errForm is that what was posted is larger than any form of ours, or none.
+// errForm means that a posted body is not one of our forms, or is larger than any of them.
 var errForm = errors.New("not a form of ours")
 
-// readForm reads what was posted, into room.
+// readForm reads a posted form into the memory that room reserves.
 func readForm(w http.ResponseWriter, r *http.Request, room *page.Reservation) (url.Values, error) {
 	if reads(r) || strings.HasPrefix(r.Header.Get("Content-Type"), "multipart/") {
-		return nil, nil // no form of ours; a program of mail may post one to unsubscribe, which says nothing
+		return nil, nil // not one of our forms; mail programs may unsubscribe by one, and it holds no data
 	}
 	if r.ContentLength < 0 || r.ContentLength > maxForm {
 		return nil, errForm
@@ -124,8 +124,8 @@ func readForm(w http.ResponseWriter, r *http.Request, room *page.Reservation) (u
 	return form, nil
 }
 
-// mayKnow is serve for a page that shows something else to who is known on the browser. All
-// others share one, also who comes with a cookie that isn't ours.
+// mayKnow is serve for a page that differs for a known visitor. All other requests share one page,
+// also those with an invalid cookie.
 func (p *Pages) mayKnow(produce maker) http.Handler {
 	shared := p.serve(produce)
 	own := p.acts(func(ctx context.Context, a *acting) (*answer, error) { return produce(ctx, a.visit) })
@@ -138,15 +138,16 @@ func (p *Pages) mayKnow(produce maker) http.Handler {
 	})
 }
 
-// open reports whether the organization takes something from end-users. Links in e-mails lead
-// only where the operator says, and not where whoever asked for one said that the service is; but
-// to this machine itself they may.
+// open reports whether the organization accepts input from end-users. Links in e-mails need a
+// configured public origin, because a client can forge the Host header. Only requests from this
+// machine to itself work without one.
 func (p *Pages) open(v *visit) bool {
 	return !v.org.PublicClosed && v.org.BillingState != organization.BillingStateReadOnly && (p.publicOrigin != "" || v.here)
 }
 
-// isHere reports whether a request was sent from this machine to itself. What it says of its host
-// alone anybody can make up, and behind a proxy everybody seems to come from here.
+// isHere reports whether a request was sent from this machine to itself. The Host header alone is
+// no proof, because a client can forge it. A forwarded request never counts, because behind a proxy
+// every client seems to be local.
 func (p *Pages) isHere(r *http.Request) bool {
 	if r.Header.Get("X-Forwarded-For") != "" || r.Header.Get("Forwarded") != "" || !p.network(r).Addr().IsLoopback() {
 		return false
@@ -162,7 +163,7 @@ func (p *Pages) isHere(r *http.Request) bool {
 	return err == nil && a.IsLoopback()
 }
 
-// mustBeOpen is the problem of an organization that isn't.
+// mustBeOpen fails if the organization is closed.
 func (p *Pages) mustBeOpen(v *visit) error {
 	if !p.open(v) {
 		return interactions.Closed()
@@ -170,7 +171,7 @@ func (p *Pages) mustBeOpen(v *visit) error {
 	return nil
 }
 
-// mustShow is problem.NotFound for an organization without a public board.
+// mustShow returns problem.NotFound if the organization has no public board.
 func (p *Pages) mustShow(ctx context.Context) error {
 	shows, err := p.Feedback.HasPublicBoard(ctx)
 	if err == nil && !shows {
@@ -179,7 +180,7 @@ func (p *Pages) mustShow(ctx context.Context) error {
 	return err
 }
 
-// remember has the browser know its user, for the pages of the organization alone.
+// remember returns the cookie that identifies the visitor, on the organization's pages only.
 func (p *Pages) remember(v *visit, who interactions.Visitor) *http.Cookie {
 	return v.cookieOf(p.Interactions.Remember(v.org.ID, who), int(interactions.Remembered.Seconds()))
 }
@@ -191,7 +192,7 @@ func (v *visit) cookieOf(value string, maxAge int) *http.Cookie {
 	}
 }
 
-// forget has the browser know its user no more.
+// forget deletes the visitor's cookie.
 func (p *Pages) forget(ctx context.Context, a *acting) (*answer, error) {
 	if err := p.mustShow(ctx); err != nil {
 		return nil, err
@@ -201,12 +202,12 @@ func (p *Pages) forget(ctx context.Context, a *acting) (*answer, error) {
 	return to, nil
 }
 
-// redirect leads to a page of ours after something was posted.
+// redirect answers a posted form with a redirect to one of our pages.
 func redirect(path string) *answer {
 	return &answer{status: http.StatusSeeOther, mediaType: typeHTML, location: path}
 }
 
-// unvote takes the visitor's vote back.
+// unvote retracts the visitor's vote.
 func (p *Pages) unvote(ctx context.Context, a *acting) (*answer, error) {
 	b, one, err := p.onPost(ctx, a.visit)
 	if err != nil {

@@ -80,7 +80,7 @@ func samePage(t *testing.T, v *visitor) {
 	for _, name := range []string{"known", "stranger"} {
 		require.Eventually(t, func() bool { return len(v.letters(t, v.address(name))) == 4 }, testkit.Wait, 20*time.Millisecond)
 	}
-	// What was too much goes by itself.
+	// The excess requests are removed without a mail.
 	require.Eventually(t, func() bool { return v.left(t) == 8 }, testkit.Wait, 20*time.Millisecond)
 	require.Len(t, v.letters(t, v.address("known")), 4, "one network gets no more")
 }
@@ -171,8 +171,7 @@ func TestLinksLeadWhereTheOperatorSaysAndNowhereElse(t *testing.T) {
 	require.True(t, done.Cookies()[0].Secure)
 }
 
-// foreignHost is a service that wasn't told where it is found, asked by a name that anybody may have
-// made up.
+// foreignHost calls a service without a public origin by a forged host name.
 func foreignHost(t *testing.T, v *visitor) {
 	v.post(t, "Dark mode", nil)
 	for _, method := range []string{http.MethodGet, http.MethodPost} {

@@ -37,7 +37,7 @@ func pressedTwice(t *testing.T, v *visitor) {
 		return v.Do(t, http.MethodGet, v.board+"/posts?q=export", nil).Body["data"].([]any)
 	}
 	require.Len(t, posts(), 1)
-	// Another form is another post, and so are other words in the same one.
+	// Another form creates another post, and so do other words in the same form.
 	for _, title := range []string{"Export", "Export too"} {
 		stamp := stampOf(v.do(t, http.MethodGet, v.at+"/-/new", nil))
 		v.do(t, http.MethodPost, v.at+"/-/new", url.Values{"title": {title}, "stamp": {stamp}})
@@ -51,7 +51,7 @@ func TestWhoConfirmedIsntToldOfAFailureThatCameAfterwards(t *testing.T) {
 	post := v.post(t, "Dark mode", nil)
 	v.fill(t, v.at+"/dark-mode/-/vote", v.filled(v.address("ada")))
 	link, _ := v.link(t, v.address("ada"), 1)
-	// Nobody can be shown a page of the board: each asks for its tags.
+	// The lock blocks all pages of the board, because each page reads the tags.
 	c, err := pgx.Connect(t.Context(), v.App.Config.DatabaseURL)
 	require.NoError(t, err)
 	defer func() { _ = c.Close(context.Background()) }()
@@ -66,7 +66,7 @@ func TestWhoConfirmedIsntToldOfAFailureThatCameAfterwards(t *testing.T) {
 	require.NotNil(t, v.cookie)
 	require.Len(t, v.votes(t, post), 1)
 	require.NoError(t, tx.Rollback(t.Context()))
-	for range 2 { // it may be loaded again
+	for range 2 { // the page can be reloaded
 		told := v.do(t, http.MethodGet, pressed.Header.Get("Location"), nil)
 		require.Equal(t, http.StatusOK, told.StatusCode)
 		require.Contains(t, told.text(t), "Your vote counts")

@@ -11,7 +11,7 @@ import (
 	"earshot/internal/testkit/apptest"
 )
 
-// contactsWith are the contacts with an address.
+// contactsWith returns the contacts with an address.
 func (v *visitor) contactsWith(t *testing.T, email string) []any {
 	t.Helper()
 	return v.Do(t, http.MethodGet, "/v1/contacts?email="+url.QueryEscape(email), nil).Body["data"].([]any)
@@ -26,7 +26,7 @@ func optIns(t *testing.T, v *visitor) {
 		for _, ticked := range []bool{false, true} {
 			v.cookie = nil
 			email := v.address(kind + map[bool]string{false: "-no", true: "-yes"}[ticked])
-			// In the form it counts for nothing: anybody may write an address there.
+			// The box has no effect in the form, because anyone may enter any address there.
 			v.fill(t, path, v.filled(email, "title", "Mine "+kind, "text", "Words", "optIn", "1"))
 			require.Empty(t, v.contactsWith(t, email), "nobody is a contact before the address is known to be theirs")
 			link, _ := v.link(t, email, 1)
@@ -49,7 +49,7 @@ func optIns(t *testing.T, v *visitor) {
 	require.Len(t, votes, 2)
 	require.NotEqual(t, votes[0].(object)["contactId"] == nil, votes[1].(object)["contactId"] == nil, "one of them opted in")
 
-	// Who is a contact already stays who they were.
+	// An existing contact stays the same.
 	known := v.ID(t, "/v1/contacts", object{"email": v.address("known"), "name": "Kim"})
 	v.cookie = nil
 	v.fill(t, at+"/-/vote", v.filled(v.address("known")))

@@ -21,14 +21,14 @@ import (
 	"earshot/internal/testkit/apptest"
 )
 
-// visitor is a browser before an organization's public board, with a mailbox.
+// visitor is a browser on an organization's public board, with a mailbox.
 type visitor struct {
 	*tenant
 	mailbox string
 	cookie  *http.Cookie
 }
 
-// mailed starts a service that writes its e-mails into a directory.
+// mailed starts a service that writes its e-mails to a directory.
 func mailed(t *testing.T, tests map[string]func(*testing.T, *visitor)) {
 	t.Helper()
 	dir := t.TempDir()
@@ -43,7 +43,7 @@ func mailed(t *testing.T, tests map[string]func(*testing.T, *visitor)) {
 	}
 }
 
-// alone has a service of its own, which writes its e-mails into a directory.
+// alone starts a service for one test. It writes its e-mails to a directory.
 func alone(t *testing.T, environ ...string) *visitor {
 	t.Helper()
 	dir := t.TempDir()
@@ -85,7 +85,7 @@ func (v *visitor) do(t *testing.T, method, path string, form url.Values, header 
 	return answered{answer, string(text)}
 }
 
-// filled is a form that was open for a minute.
+// filled returns a form that was open for a minute.
 func (v *visitor) filled(email string, more ...string) url.Values {
 	form := url.Values{"name": {"Ada"}, "email": {email}, "topic": {""}, "stamp": {v.App.Interactions.Stamp(time.Now().Add(-time.Minute))}}
 	for i := 0; i+1 < len(more); i += 2 {
@@ -94,7 +94,7 @@ func (v *visitor) filled(email string, more ...string) url.Values {
 	return form
 }
 
-// fill sends a form, which is answered by the page that says to look into the mailbox.
+// fill sends a form and requires the redirect to the page about the e-mail.
 func (v *visitor) fill(t *testing.T, path string, form url.Values, header ...string) {
 	t.Helper()
 	a := v.do(t, http.MethodPost, path, form, header...)
@@ -103,7 +103,7 @@ func (v *visitor) fill(t *testing.T, path string, form url.Values, header ...str
 	require.Empty(t, a.Cookies())
 }
 
-// letters are the e-mails to an address.
+// letters returns the e-mails to an address.
 func (v *visitor) letters(t *testing.T, to string) (all []*mail.Message) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(v.mailbox, "*.eml"))
@@ -140,7 +140,7 @@ func (v *visitor) link(t *testing.T, to string, n int) (path, text string) {
 	return v.linkIn(t, text), text
 }
 
-// linkIn is the path of the link in an e-mail.
+// linkIn returns the path of the link in an e-mail.
 func (v *visitor) linkIn(t *testing.T, text string) string {
 	t.Helper()
 	link := linkInMail.FindString(text)
@@ -153,7 +153,7 @@ func (v *visitor) linkIn(t *testing.T, text string) string {
 
 var stampInForm = regexp.MustCompile(`name="stamp" value="([^"]+)"`)
 
-// stampOf is the signed time in a form; "" is none.
+// stampOf returns the signed time in a form; "" if there is none.
 func stampOf(form answered) string {
 	if found := stampInForm.FindStringSubmatch(form.body); found != nil {
 		return html.UnescapeString(found[1])
@@ -167,7 +167,8 @@ func (v *visitor) press(t *testing.T, link string) answered {
 	return v.pressWith(t, link, false)
 }
 
-// pressWith also ticks the box there, or doesn't. It goes where the button leads.
+// pressWith follows a link, ticks the box if optIn is true, and presses the button. It follows the
+// redirect.
 func (v *visitor) pressWith(t *testing.T, link string, optIn bool) answered {
 	t.Helper()
 	at, err := url.Parse(link)
@@ -185,14 +186,14 @@ func (v *visitor) pressWith(t *testing.T, link string, optIn bool) answered {
 
 func (v *visitor) address(name string) string { return name + "@" + v.slug + ".example.com" }
 
-// votes are those on a post by the API.
+// votes returns the votes for a post from the API.
 func (v *visitor) votes(t *testing.T, post string) []any {
 	t.Helper()
 	a := v.Do(t, http.MethodGet, "/v1/posts/"+post+"/votes", nil)
 	return a.Body["data"].([]any)
 }
 
-// left are the organization's interactions that wait.
+// left counts the organization's waiting interactions.
 func (v *visitor) left(t *testing.T) (n int) {
 	t.Helper()
 	v.query(t, "SELECT count(*) FROM interactions WHERE organization_id = $1", &n, v.Organization.ID.UUID().String())
@@ -207,7 +208,7 @@ func (v *visitor) query(t *testing.T, sql string, into any, args ...any) {
 	require.NoError(t, c.QueryRow(t.Context(), sql, args...).Scan(into))
 }
 
-// public2 makes another public board, so that the organization is there.
+// public2 makes another public board, so that the organization has public pages.
 func (v *visitor) public2(t *testing.T) {
 	t.Helper()
 	v.ID(t, "/v1/boards", object{"name": "Other ideas", "public": true})

@@ -74,7 +74,7 @@ func votesByMail(t *testing.T, v *visitor) {
 	require.Len(t, v.votes(t, post), 1)
 	require.Zero(t, v.left(t))
 
-	// The same person, by another link and another way to write the address, and by the API.
+	// The same person votes by another link, with another spelling of the address, and by the API.
 	v.cookie = nil
 	v.fill(t, at+"/-/vote", v.filled(" "+strings.ToUpper(v.address("ada"))))
 	require.Eventually(t, func() bool { return len(v.letters(t, v.address("ada"))) == 2 }, testkit.Wait, 20*time.Millisecond)
@@ -104,7 +104,7 @@ func postsAndComments(t *testing.T, v *visitor) {
 	page := v.do(t, http.MethodGet, at, nil)
 	require.Contains(t, page.text(t), "Export as <PDF>")
 
-	// From another browser.
+	// The second comment comes from another browser.
 	v.cookie = nil
 	v.fill(t, at+"/-/comment", v.filled(v.address("eve"), "text", "So do **I**"))
 	link, _ = v.link(t, v.address("eve"), 1)
@@ -168,7 +168,7 @@ func knownOnTheBrowser(t *testing.T, v *visitor) {
 	require.Equal(t, v.at+"/also-at-once", made.Header.Get("Location"))
 	require.Len(t, v.letters(t, v.address("ada")), 1, "nothing more was mailed")
 
-	// Another organization doesn't know it.
+	// Another organization does not accept the cookie.
 	theirs := v.other(t)
 	theirs.post(t, "Dark mode", nil)
 	other := *v
@@ -214,7 +214,7 @@ func linksChangeNothing(t *testing.T, v *visitor) {
 	}
 	require.Empty(t, v.votes(t, post))
 	require.Nil(t, v.cookie)
-	// A link counts in its organization alone.
+	// A link is valid in its organization only.
 	theirs := v.other(t)
 	elsewhere := strings.Replace(link, v.home+"/", theirs.home+"/", 1)
 	require.Equal(t, http.StatusGone, v.press(t, elsewhere).StatusCode)
@@ -237,7 +237,7 @@ func sharedPages(t *testing.T, v *visitor) {
 		require.Empty(t, own.Header.Get("ETag"))
 		require.NotContains(t, v.read(t, v.at+"/dark-mode").text(t), v.address("ada"))
 	}
-	// A cookie that isn't ours is no way past what all share.
+	// An invalid cookie does not bypass the shared page.
 	v.cookie.Value = v.cookie.Value[:len(v.cookie.Value)-4] + "AAAA"
 	for _, kept := range []string{v.cookie.Value, "x", ""} {
 		v.cookie.Value = kept

@@ -14,12 +14,12 @@ import (
 )
 
 const (
-	// postsOnPage is some screens of a phone.
+	// postsOnPage fills a few screens of a phone.
 	postsOnPage = 20
 	maxSearch   = page.MaxSearch
 )
 
-// statuses are in the order in which things go.
+// statuses are in the order of a post's progress.
 var statuses = []post.Status{
 	post.StatusOpen, post.StatusUnderReview, post.StatusPlanned, post.StatusInProgress, post.StatusShipped,
 	post.StatusDeclined, post.StatusDuplicate,
@@ -28,21 +28,21 @@ var statuses = []post.Status{
 type boardContent struct {
 	pager
 	Path, Name, Description, Query string
-	// Filtered is whether some posts are left out, or another order was asked for.
+	// Filtered is true if some posts are left out or the order is not the default.
 	Filtered              bool
 	Sorts, Statuses, Tags []choice
 	Posts                 []shownPost
-	// New is where posts are written; empty is nowhere.
+	// New is the path of the form for a new post; empty if the board takes none.
 	New string
 }
 
-// choice is one of a form.
+// choice is one option of a form.
 type choice struct {
 	Value, Title string
 	Chosen       bool
 }
 
-// board is the list of a board's posts.
+// board lists a board's posts.
 func (p *Pages) board(ctx context.Context, v *visit) (*answer, error) {
 	b, err := p.onBoard(ctx, v)
 	if err != nil {
@@ -68,7 +68,7 @@ func (p *Pages) board(ctx context.Context, v *visit) (*answer, error) {
 	return v.found("board", of)
 }
 
-// asked reads the form, and fills it in. A choice that isn't one is left out.
+// asked reads the filter form from the query and fills it in again. It ignores invalid options.
 func (v *visit) asked(content *boardContent, tags []*db.Tag) feedback.PostQuery {
 	asked := feedback.PostQuery{Query: v.listed(postsOnPage)}
 	var sorts []string
@@ -85,14 +85,14 @@ func (v *visit) asked(content *boardContent, tags []*db.Tag) feedback.PostQuery 
 	for _, s := range sorts {
 		shown := choice{s, v.words.Text("sort." + s), s == sort}
 		if s == sorts[0] {
-			shown.Value = "" // it goes without saying, and another one does with words to look for
+			shown.Value = "" // the default stays out of addresses, because it differs with a search text
 		}
 		content.Sorts = append(content.Sorts, shown)
 	}
 	content.Statuses, asked.Statuses = choose(v.query["status"], statuses, func(s post.Status) (value, title string) {
 		return string(s), v.words.Text("status." + string(s))
 	})
-	// By id in addresses: names change.
+	// Addresses contain tag ids, because names change.
 	content.Tags, asked.TagIDs = choose(v.query["tag"], byName(tags), func(t *db.Tag) (value, title string) {
 		return t.ID.String(), t.Name
 	})
@@ -100,15 +100,15 @@ func (v *visit) asked(content *boardContent, tags []*db.Tag) feedback.PostQuery 
 	return asked
 }
 
-// byName are the tags as a reader looks for them.
+// byName sorts the tags by name.
 func byName(tags []*db.Tag) []*db.Tag {
 	return slices.SortedFunc(slices.Values(tags), func(a, b *db.Tag) int { return strings.Compare(a.NameKey, b.NameKey) })
 }
 
-// maxChosen is how many choices of a kind count, as many as the list takes.
+// maxChosen bounds the options of one kind. The list has the same bound.
 const maxChosen = 50
 
-// choose marks what was asked for, and returns it; nil where nothing was.
+// choose marks the requested options and returns their values, or nil if none was requested.
 func choose[T any](asked []string, from []T, of func(T) (value, title string)) ([]choice, *[]string) {
 	var choices []choice
 	var chosen []string
@@ -126,7 +126,7 @@ func choose[T any](asked []string, from []T, of func(T) (value, title string)) (
 	return choices, &chosen
 }
 
-// cleaned is the part of what somebody typed that can be looked for.
+// cleaned returns the part of a typed text that the search accepts.
 func cleaned(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if r == 0 {
@@ -145,14 +145,14 @@ type roadmapContent struct{ Columns []column }
 type column struct {
 	Status string
 	Posts  []shownPost
-	// More leads to all posts of the status.
+	// More links to all posts of the status.
 	More string
 }
 
 // roadmapStatuses are the columns of a roadmap.
 var roadmapStatuses = []post.Status{post.StatusPlanned, post.StatusInProgress, post.StatusShipped}
 
-// roadmap shows what is planned, being done, and done.
+// roadmap shows the posts that are planned, in progress and shipped.
 func (p *Pages) roadmap(ctx context.Context, v *visit) (*answer, error) {
 	b, err := p.onBoard(ctx, v)
 	if err != nil {

@@ -10,14 +10,14 @@ import (
 	"earshot/web/pagecache"
 )
 
-// What pages show beside what they are about is the same for all of a board: the organization with
-// its logo, the board with its tags. It is read once for all that are made within a moment. Who acts
-// has it read anew.
+// All pages of a board share some data: the organization with its logo, and the board with its
+// tags. The cache reads this data once for all pages that are rendered within a moment. Requests of
+// visitors who act bypass the cache.
 
-// workspace is whose pages they are.
+// workspace is an organization with the time of its logo.
 type workspace struct {
 	*db.Organization
-	// logo is when it was changed; nil is none.
+	// logo is the time of the logo's last change; nil if there is no logo.
 	logo *time.Time
 }
 
@@ -34,10 +34,10 @@ type boardCache struct {
 }
 
 const (
-	// maxWorkspaces and maxBoards are the bytes for some thousand of each.
+	// maxWorkspaces and maxBoards are in bytes, with room for some thousand of each.
 	maxWorkspaces = 2 << 20
 	maxBoards     = 6 << 20
-	// About what a row takes that has been read.
+	// The approximate size of a loaded row.
 	workspaceSize = 1 << 10
 	boardSize     = 1 << 10
 	tagSize       = 256
@@ -50,7 +50,7 @@ func newBoardCache() boardCache {
 	}
 }
 
-// find finds the organization of the address, and when its logo was changed.
+// find loads the organization of the address, and the time of its logo's last change.
 func (p *Pages) find(ctx context.Context, v *visit, name string) error {
 	found, err := pagecache.Shared(ctx, p.workspaces, v.anew, name, func(ctx context.Context) (found workspace, err error) {
 		if found.Organization, err = p.Access.Workspace(ctx, name); err != nil {
@@ -63,7 +63,7 @@ func (p *Pages) find(ctx context.Context, v *visit, name string) error {
 	return err
 }
 
-// onBoard finds the board of the address, and its tags.
+// onBoard loads the board of the address with its tags.
 func (p *Pages) onBoard(ctx context.Context, v *visit) (*db.Board, error) {
 	slug := v.path("board")
 	found, err := pagecache.Shared(ctx, p.boards, v.anew, v.org.ID.String()+"/"+slug, func(ctx context.Context) (found shownOn, err error) {

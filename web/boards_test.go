@@ -139,7 +139,7 @@ func anyQuery(t *testing.T, n *tenant) {
 	}
 }
 
-// missing asks for a page that isn't there, and returns it.
+// missing requests a page that does not exist, and returns the answer.
 func (n *tenant) missing(t *testing.T, path string) answered {
 	t.Helper()
 	a := n.ask(t, http.MethodGet, path)

@@ -16,7 +16,7 @@ import (
 	"earshot/ent/schema"
 )
 
-// statuses are those of posts.
+// statuses returns the statuses of posts.
 func statuses() (all []string) {
 	for _, f := range (schema.Post{}).Fields() {
 		if d := f.Descriptor(); d.Name == "status" {
@@ -28,14 +28,14 @@ func statuses() (all []string) {
 	return all
 }
 
-// words are the messages of the pages, by their keys.
+// words returns the messages of the pages, by key.
 func words(t *testing.T) (texts map[string]string) {
 	t.Helper()
 	require.NoError(t, json.Unmarshal([]byte(read(t, "messages/en.json")), &texts))
 	return texts
 }
 
-// The messages that pages ask for by a key that is made of something.
+// composed returns the message keys that the code builds from parts.
 func composed() (keys []string) {
 	for _, s := range statuses() {
 		keys = append(keys, "status."+s)

@@ -15,7 +15,7 @@ const entriesOnPage = 20
 
 type changelogContent struct {
 	pager
-	// Single is the page of one entry.
+	// Single is true on the page of one entry.
 	Single  bool
 	Entries []shownEntry
 }
@@ -30,7 +30,7 @@ type shownEntry struct {
 
 func changelogPath(o *db.Organization, b *db.Board) string { return boardPath(o, b) + "/-/changelog" }
 
-// changelog is the list of what was published.
+// changelog lists the published entries.
 func (p *Pages) changelog(ctx context.Context, v *visit) (*answer, error) {
 	b, err := p.onBoard(ctx, v)
 	if err != nil {
@@ -50,7 +50,7 @@ func (p *Pages) changelog(ctx context.Context, v *visit) (*answer, error) {
 	return v.found("changelog", of)
 }
 
-// entry is the page of one entry.
+// entry shows one entry.
 func (p *Pages) entry(ctx context.Context, v *visit) (*answer, error) {
 	b, err := p.onBoard(ctx, v)
 	if err != nil {
@@ -72,7 +72,7 @@ func (p *Pages) entry(ctx context.Context, v *visit) (*answer, error) {
 	return v.found("changelog", of)
 }
 
-// entries are what pages show of entries of the board.
+// entries converts entries of the board for a page.
 func (p *Pages) entries(ctx context.Context, v *visit, b *db.Board, all []*feedback.Entry) ([]shownEntry, error) {
 	posts, err := p.Feedback.PublicLinks(ctx, b, all)
 	if err != nil {

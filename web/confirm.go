@@ -10,20 +10,20 @@ import (
 	"earshot/internal/problem"
 )
 
-// doneContent is a page that says what happened, and leads on.
+// doneContent is a page that reports an outcome and links to another page.
 type doneContent struct {
-	// Text is what there is to say; empty is what the page says by itself.
+	// Text is the message; empty means the default text of the page.
 	Text string
-	// Button posts Token to Action; empty is none.
+	// Button posts Token to Action; empty means no button.
 	Button, Action, Token string
-	// Link and Words lead on; empty is nowhere.
+	// Link and Words are the target and the text of the link; empty means no link.
 	Link, Words string
-	// Wish is what the button is for; nil where there is none.
+	// Wish is the action that the button confirms; nil if the page has no button.
 	Wish *wish
 }
 
-// wish is what somebody wants who gave the address: it may have been somebody else than who reads
-// the e-mail.
+// wish describes the requested action. The reader of the e-mail needs it, because another person
+// may have entered the address.
 type wish struct{ Kind, About, Name, Title, Text string }
 
 func (v *visit) done(status int, what string, content doneContent) (*answer, error) {
@@ -36,7 +36,7 @@ func (v *visit) done(status int, what string, content doneContent) (*answer, err
 	return v.page(status, "done", of)
 }
 
-// sent says to look into the mailbox. It is the same page for everybody.
+// sent asks the visitor to check the mailbox. The page is the same for all visitors.
 func (p *Pages) sent(ctx context.Context, v *visit) (*answer, error) {
 	if err := p.mustShow(ctx); err != nil {
 		return nil, err
@@ -44,7 +44,8 @@ func (p *Pages) sent(ctx context.Context, v *visit) (*answer, error) {
 	return v.done(http.StatusOK, "sent", doneContent{Link: workspacePath(v.org), Words: v.words.Text("boards")})
 }
 
-// waits says that what was written appears once somebody has looked at it.
+// waits reports that the text appears once a moderator has approved it. The page is the same for
+// all visitors.
 func (p *Pages) waits(ctx context.Context, v *visit) (*answer, error) {
 	if err := p.mustShow(ctx); err != nil {
 		return nil, err
@@ -52,8 +53,8 @@ func (p *Pages) waits(ctx context.Context, v *visit) (*answer, error) {
 	return v.done(http.StatusOK, "waits", doneContent{Link: workspacePath(v.org), Words: v.words.Text("boards")})
 }
 
-// link is where the link of an e-mail leads. It changes nothing: programs that look for viruses
-// follow links, and press no buttons.
+// link is the target of the link in an e-mail. It changes nothing, because virus scanners follow
+// links but press no buttons.
 func (p *Pages) link(ctx context.Context, a *acting) (*answer, error) {
 	if err := p.mustShow(ctx); err != nil {
 		return nil, err
@@ -83,7 +84,7 @@ func (p *Pages) link(ctx context.Context, a *acting) (*answer, error) {
 	return a.done(http.StatusOK, "confirm."+string(wanted.Kind), content)
 }
 
-// aboutOf is the board that something is for, and its name or that of the post.
+// aboutOf returns the board of an action, and the name of the board or the title of the post.
 func (p *Pages) aboutOf(ctx context.Context, wanted *interactions.Wanted) (*db.Board, string, error) {
 	if wanted.Kind == interactions.Post {
 		b, err := p.Feedback.Board(ctx, wanted.Board)
@@ -100,8 +101,8 @@ func (p *Pages) aboutOf(ctx context.Context, wanted *interactions.Wanted) (*db.B
 	return b, one.Title, err
 }
 
-// confirm is the button. Behind the commit nothing is asked any more that could fail: what it came
-// to is a page of its own, which may be loaded again.
+// confirm handles the button. Nothing after the commit can fail. The result is a page of its own
+// that can be reloaded.
 func (p *Pages) confirm(ctx context.Context, a *acting) (*answer, error) {
 	if err := p.mustShow(ctx); err != nil {
 		return nil, err
@@ -125,7 +126,7 @@ func (p *Pages) confirm(ctx context.Context, a *acting) (*answer, error) {
 	return to, nil
 }
 
-// confirmed says what was confirmed. It is the same page for everybody.
+// confirmed reports which action was confirmed. The page is the same for all visitors.
 func (p *Pages) confirmed(ctx context.Context, v *visit) (*answer, error) {
 	kind := v.path("kind")
 	if !slices.Contains(interactions.Kinds, interactions.Kind(kind)) {
@@ -138,12 +139,12 @@ func (p *Pages) confirmed(ctx context.Context, v *visit) (*answer, error) {
 	return v.done(http.StatusOK, "confirmed."+kind, doneContent{Link: postPath(v.org, b, one.Post), Words: one.Title})
 }
 
-// over says that a link does nothing, any more or at all.
+// over reports that a link is invalid, expired or used.
 func (a *acting) over() (*answer, error) {
 	return a.done(http.StatusGone, "over", doneContent{Link: workspacePath(a.org), Words: a.words.Text("boards")})
 }
 
-// forms are those of end-users, by their paths below a root.
+// forms maps the paths of the end-users' forms below a root to their kinds.
 func forms(root string) map[string]interactions.Kind {
 	return map[string]interactions.Kind{
 		root + "{workspace}/{board}/-/new":            interactions.Post,

@@ -12,7 +12,7 @@ import (
 	"earshot/internal/feedback"
 )
 
-// What isn't read by people: the feed of a changelog (RFC 4287), and sitemaps.
+// Documents for programs: the feed of a changelog (RFC 4287), and sitemaps.
 
 type atomFeed struct {
 	XMLName xml.Name    `xml:"http://www.w3.org/2005/Atom feed"`
@@ -50,7 +50,7 @@ const (
 	pageType = "text/html"
 )
 
-// feed is the changelog for feed readers: its latest page.
+// feed is the first page of the changelog for feed readers.
 func (p *Pages) feed(ctx context.Context, v *visit) (*answer, error) {
 	b, err := p.onBoard(ctx, v)
 	if err != nil {
@@ -67,7 +67,7 @@ func (p *Pages) feed(ctx context.Context, v *visit) (*answer, error) {
 	}
 	at := v.base + changelogPath(v.org, b)
 	feed := atomFeed{
-		// Addresses change with slugs; an id doesn't.
+		// An address changes with its slug; an id never changes.
 		ID: "urn:uuid:" + b.ID.UUID().String(), Title: v.words.Text("changelog") + " – " + b.Name, Author: v.org.Name,
 		Links: []atomLink{{"self", typeAtom, at + ".atom"}, {"alternate", pageType, at}},
 	}
@@ -84,8 +84,8 @@ func (p *Pages) feed(ctx context.Context, v *visit) (*answer, error) {
 	return encoded(typeAtom+"; charset=utf-8", feed)
 }
 
-// updated is when readers of a feed should look at an entry again. What was written before it was
-// published is new with its publication.
+// updated is the time of an entry's last visible change. An edit before the publication becomes
+// visible with the publication.
 func updated(e *feedback.Entry) time.Time { return later(*e.PublishedAt, e.UpdatedAt) }
 
 func later(a, b time.Time) time.Time {
@@ -120,8 +120,8 @@ type sitemapEntry struct {
 	Changed  string `xml:"lastmod,omitempty"`
 }
 
-// workspaceSitemap leads to those of the public boards. There is none of all organizations: who
-// they are is nobody's business.
+// workspaceSitemap lists the sitemaps of the organization's public boards. There is no sitemap of
+// all organizations, because the list of organizations is confidential.
 func (p *Pages) workspaceSitemap(ctx context.Context, v *visit) (*answer, error) {
 	boards, err := p.Feedback.PublicBoards(ctx, v.listed(boardsOnPage))
 	if err != nil {
@@ -137,7 +137,7 @@ func (p *Pages) workspaceSitemap(ctx context.Context, v *visit) (*answer, error)
 	return encoded(typeXML, index)
 }
 
-// boardSitemap are the addresses of a board's pages.
+// boardSitemap lists the addresses of a board's pages.
 func (p *Pages) boardSitemap(ctx context.Context, v *visit) (*answer, error) {
 	b, err := p.onBoard(ctx, v)
 	if err != nil {

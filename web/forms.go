@@ -11,28 +11,28 @@ import (
 	"earshot/internal/problem"
 )
 
-// What end-users fill in: a form is a page of its own, so that the pages that everybody reads stay
-// the same for all. They stand on boards, and in the widget's frame (widget_forms.go).
+// Forms of end-users. A form is a page of its own, so that the other pages stay the same for all
+// visitors. Boards have forms, and so does the widget's frame (widget_forms.go).
 
-// trap is a field that people don't see, and that programs fill in.
+// trap is a hidden field that only bots fill in.
 const trap = "topic"
 
 type formContent struct {
 	Kind, Action, Back, About string
-	// Known is the address of who is known on this browser; others are asked for theirs.
+	// Known is the e-mail address of a known visitor. Other visitors enter theirs.
 	Known                    string
 	Name, Email, Title, Text string
 	Stamp, Trap              string
 	OptIn                    bool
-	// Moderated is that somebody looks at it before it appears.
+	// Moderated is true if a moderator approves the text before it appears.
 	Moderated bool
-	// Bad are what is wrong, by field.
+	// Bad holds the error messages by field.
 	Bad map[string]string
-	// Hint says why the form is here again.
+	// Hint explains why the form is shown again.
 	Hint string
 }
 
-// form is a form with what was filled in so far.
+// form shows an empty form.
 func (p *Pages) form(kind interactions.Kind) actor {
 	return func(ctx context.Context, a *acting) (*answer, error) {
 		b, one, err := p.subject(ctx, a, kind)
@@ -43,7 +43,8 @@ func (p *Pages) form(kind interactions.Kind) actor {
 	}
 }
 
-// subject is what a form is about: a post, or the board where it is to be.
+// subject loads the subject of a form: a post, or the board for a new post. It fails if the
+// organization takes no such form.
 func (p *Pages) subject(ctx context.Context, a *acting, kind interactions.Kind) (b *db.Board, one *feedback.Post, err error) {
 	if kind == interactions.Post {
 		b, err = p.onBoard(ctx, a.visit)
@@ -59,13 +60,13 @@ func (p *Pages) subject(ctx context.Context, a *acting, kind interactions.Kind) 
 	return b, one, err
 }
 
-// moderated reports whether somebody looks at something before it appears, whatever is in it.
+// moderated reports whether every text of the kind needs approval on the board.
 func moderated(b *db.Board, kind interactions.Kind) bool {
 	return b.Moderated && kind != interactions.Vote
 }
 
-// mustHaveRoom is the problem of an organization in which too much waits to be looked at: nobody
-// has to write a text first to be told.
+// mustHaveRoom fails if the organization's moderation queue is full. The check runs before the
+// visitor writes a text.
 func (p *Pages) mustHaveRoom(ctx context.Context) error {
 	room, err := p.Interactions.HasRoom(ctx)
 	if err == nil && !room {
@@ -90,7 +91,7 @@ func (a *acting) showForm(b *db.Board, one *feedback.Post, kind interactions.Kin
 	return a.page(status, a.template("form"), of)
 }
 
-// submit takes a filled form.
+// submit handles a submitted form.
 func (p *Pages) submit(kind interactions.Kind) actor {
 	return func(ctx context.Context, a *acting) (*answer, error) {
 		b, one, err := p.subject(ctx, a, kind)
@@ -119,7 +120,7 @@ func (p *Pages) submit(kind interactions.Kind) actor {
 	}
 }
 
-// atOnce is for who is known on this browser.
+// atOnce acts for a known visitor.
 func (p *Pages) atOnce(ctx context.Context, a *acting, b *db.Board, wanted interactions.Wanted) (*answer, error) {
 	done, err := p.Interactions.Act(ctx, *a.visitor, wanted, a.form.Get("stamp"))
 	if err != nil {
@@ -131,7 +132,7 @@ func (p *Pages) atOnce(ctx context.Context, a *acting, b *db.Board, wanted inter
 	return redirect(postPath(a.org, b, done.Post)), nil
 }
 
-// ask has a link mailed. Whatever the address is, the answer is the same.
+// ask sends the confirmation link by e-mail. The answer is the same for every address.
 func (p *Pages) ask(ctx context.Context, a *acting, b *db.Board, one *feedback.Post, wanted interactions.Wanted) (*answer, error) {
 	if err := p.Interactions.MayTry(ctx, p.network(a.r)); err != nil {
 		return nil, err
@@ -144,7 +145,8 @@ func (p *Pages) ask(ctx context.Context, a *acting, b *db.Board, one *feedback.P
 	if err := p.Interactions.Check(&wanted, &by); err != nil {
 		return nil, err
 	}
-	// A person who was too quick, or away for a day, sends it again; nothing is lost.
+	// A person who was too quick, or needed more than a day, sends the form again and loses
+	// nothing.
 	again, stamp := a.filled(nil), a.form.Get("stamp")
 	switch p.Interactions.PaceOf(stamp) {
 	case interactions.TooQuick:
@@ -158,8 +160,8 @@ func (p *Pages) ask(ctx context.Context, a *acting, b *db.Board, one *feedback.P
 	return sent, p.Interactions.Ask(ctx, by, wanted, p.mailing(a, wanted.Kind))
 }
 
-// mailing is the e-mail with the link. It holds nothing that whoever asks for it has written: the
-// address may be somebody else's.
+// mailing is the e-mail with the link. It contains no text of the visitor, because the address may
+// belong to another person.
 func (p *Pages) mailing(a *acting, kind interactions.Kind) interactions.Mailing {
 	subject := a.words.Text("mail."+string(kind)+".subject", a.org.Name)
 	return interactions.Mailing{
@@ -169,7 +171,7 @@ func (p *Pages) mailing(a *acting, kind interactions.Kind) interactions.Mailing 
 	}
 }
 
-// filled is a form as it was sent.
+// filled returns the form's content as it was submitted.
 func (a *acting) filled(bad map[string]string) formContent {
 	return formContent{
 		Name: a.form.Get("name"), Email: a.form.Get("email"), Title: a.form.Get("title"), Text: a.form.Get("text"),
@@ -177,7 +179,8 @@ func (a *acting) filled(bad map[string]string) formContent {
 	}
 }
 
-// bad is what is wrong with a form, in the words of the page; nil where it isn't that.
+// bad returns the validation errors by field, in the language of the page, or nil if err is no
+// validation error.
 func (a *acting) bad(err error) map[string]string {
 	found, ok := problem.As(err)
 	if !ok || found.Code != problem.Validation {

@@ -13,30 +13,30 @@ import (
 	"earshot/web/markup"
 )
 
-// commentsOnPage is as many as somebody reads at a time.
+// commentsOnPage is as many as a person reads at a time.
 const commentsOnPage = 25
 
 type postContent struct {
 	shownPost
 	pager
 	Body template.HTML
-	// MergedInto is the post that this one is part of; nil is none.
+	// MergedInto is the post that this post was merged into; nil if it was not merged.
 	MergedInto *shownPost
 	Threads    []*thread
-	// Acts are what the reader may do; nil is nothing.
+	// Acts are the actions of the reader; nil if there are none.
 	Acts *postActs
 }
 
-// postActs are the paths of what a reader may do.
+// postActs holds the paths of the reader's actions.
 type postActs struct {
 	Vote, Unvote, Comment, Forget string
-	// Known is the address of who is known on this browser, who needs no e-mail for it, and Voted
-	// that the post has that person's vote.
+	// Known is the e-mail address of a known visitor. This visitor's actions need no confirmation.
+	// Voted is true if this visitor has voted for the post.
 	Known string
 	Voted bool
 }
 
-// actsOn are the acts on a post.
+// actsOn returns the actions on a post.
 func (p *Pages) actsOn(ctx context.Context, v *visit, at string, one *feedback.Post) (acts *postActs, err error) {
 	if !p.open(v) {
 		return nil, nil
@@ -49,8 +49,8 @@ func (p *Pages) actsOn(ctx context.Context, v *visit, at string, one *feedback.P
 	return acts, err
 }
 
-// thread is a top-level comment with its replies. On a page that begins in the middle of one,
-// the replies stand alone.
+// thread is a top-level comment with its replies. If a page begins in the middle of a thread, the
+// replies stand alone.
 type thread struct {
 	shownComment
 	Replies []shownComment
@@ -63,7 +63,7 @@ type shownComment struct {
 	CreatedAt  time.Time
 }
 
-// post is a post with its comments.
+// post shows a post with its comments.
 func (p *Pages) post(ctx context.Context, v *visit) (*answer, error) {
 	b, one, err := p.onPost(ctx, v)
 	if err != nil {
@@ -94,7 +94,7 @@ func (p *Pages) post(ctx context.Context, v *visit) (*answer, error) {
 	return v.found("post", of)
 }
 
-// onPost finds the post of the address.
+// onPost loads the post of the address.
 func (p *Pages) onPost(ctx context.Context, v *visit) (*db.Board, *feedback.Post, error) {
 	b, err := p.onBoard(ctx, v)
 	if err != nil {
@@ -108,7 +108,7 @@ func (p *Pages) mergedInto(ctx context.Context, at string, one *feedback.Post) (
 	if one.MergedIntoID == nil {
 		return nil, nil
 	}
-	// On the same board, as a merge has it.
+	// A merge stays on one board, so the path of this board is right.
 	target, err := p.Feedback.Post(ctx, *one.MergedIntoID)
 	if problem.Is(err, problem.NotFound) {
 		return nil, nil // deleted just now
@@ -120,8 +120,8 @@ func (p *Pages) mergedInto(ctx context.Context, at string, one *feedback.Post) (
 	return &shown, nil
 }
 
-// threads puts replies below what they answer. Of who wrote something, members are named;
-// nothing else that is personal is on the page.
+// threads puts replies below their comment. It names authors who are members and shows no other
+// personal data.
 func (p *Pages) threads(ctx context.Context, texts *markup.Bodies, comments []*db.Comment) ([]*thread, error) {
 	var authors []publicid.User
 	for _, c := range comments {
@@ -164,7 +164,7 @@ func showComment(texts *markup.Bodies, c *db.Comment, by map[publicid.User]feedb
 	return shown
 }
 
-// unnamed is what stands in the place of an author's name.
+// unnamed returns the message for an author without a name.
 func unnamed(c *db.Comment, by map[publicid.User]feedback.Author) string {
 	if c.AuthorUserID == nil || by[*c.AuthorUserID].Guest {
 		return "author.customer"

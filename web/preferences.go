@@ -8,19 +8,19 @@ import (
 	"earshot/internal/subscribers"
 )
 
-// unsubscribePath is what e-mails to end-users name as the address that ends them (RFC 8058). Whoever
-// reads it gets the page to choose on, because programs that look for viruses follow links.
+// unsubscribePath is the address for unsubscribing in e-mails to end-users (RFC 8058). Reading it
+// shows the page with the choices, because virus scanners follow links.
 const unsubscribePath = Root + "{workspace}/-/unsubscribe"
 
 type preferencesContent struct {
 	Action, Token            string
 	StatusUpdates, Changelog bool
-	// Kept says that this was just chosen.
+	// Kept is true right after the choice was saved.
 	Kept bool
 }
 
-// preferences is the page on which somebody chooses what to be told of by e-mail. Whose it is the link
-// knows, and it shows nothing of the person.
+// preferences shows the page on which a subscriber chooses among kinds of e-mails. The token in the
+// link identifies the subscriber. The page shows no personal data.
 func (p *Pages) preferences(ctx context.Context, a *acting) (*answer, error) {
 	token := a.r.URL.Query().Get("token")
 	chosen, err := p.Subscribers.Chosen(ctx, token)
@@ -42,13 +42,13 @@ func (a *acting) showPreferences(token string, chosen subscribers.Choice, kept b
 	return a.page(http.StatusOK, "preferences", of)
 }
 
-// choose is its form.
+// choose saves the submitted choice.
 func (p *Pages) choose(ctx context.Context, a *acting) (*answer, error) {
 	token := a.form.Get("token")
 	chosen := subscribers.Choice{
 		StatusUpdates: a.form.Get("statusUpdates") != "", Changelog: a.form.Get("changelog") != "", Language: a.words.Tag.String(),
 	}
-	if a.form.Get("nothing") != "" { // the other button
+	if a.form.Get("nothing") != "" { // the second button of the form
 		chosen.StatusUpdates, chosen.Changelog = false, false
 	}
 	err := p.Subscribers.Choose(ctx, token, chosen)
@@ -61,8 +61,8 @@ func (p *Pages) choose(ctx context.Context, a *acting) (*answer, error) {
 	return a.showPreferences(token, chosen, true)
 }
 
-// unsubscribe is what a program of mail posts to when its user wants no more e-mails: at once, and
-// without a cookie or a question.
+// unsubscribe takes the POST of a mail program whose user wants no more e-mails. It takes effect
+// without a cookie and without a question.
 func (p *Pages) unsubscribe(ctx context.Context, a *acting) (*answer, error) {
 	err := p.Subscribers.Unsubscribe(ctx, a.r.URL.Query().Get("token"))
 	if problem.Is(err, problem.NotFound) {
@@ -74,8 +74,8 @@ func (p *Pages) unsubscribe(ctx context.Context, a *acting) (*answer, error) {
 	return a.done(http.StatusOK, "unsubscribed", doneContent{})
 }
 
-// nobody is for a link of somebody who isn't there, any more or at all. Where an organization shows
-// nothing to everybody, that is as for all that isn't there.
+// nobody answers a link whose subscriber is unknown or deleted. Without a public board, the answer
+// is the same as for any missing page.
 func (p *Pages) nobody(ctx context.Context, a *acting) (*answer, error) {
 	if err := p.mustShow(ctx); err != nil {
 		return nil, err

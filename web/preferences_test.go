@@ -24,15 +24,15 @@ import (
 
 const mailOrigin = "https://feedback.example.com"
 
-// reader is a visitor who was told something by e-mail.
+// reader is a visitor who has received an e-mail.
 type reader struct {
 	*visitor
 	email, contact string
-	// unsubscribe and preferences are the paths that the e-mail names.
+	// unsubscribe and preferences are the paths in the e-mail.
 	unsubscribe, preferences string
 }
 
-// readers starts a service whose organizations tell their end-users.
+// readers starts a service whose organizations send e-mails to end-users.
 func readers(t *testing.T, tests map[string]func(*testing.T, *reader)) {
 	t.Helper()
 	dir := t.TempDir()
@@ -54,7 +54,7 @@ func readers(t *testing.T, tests map[string]func(*testing.T, *reader)) {
 	}
 }
 
-// optsIn opts in by a vote for a new post.
+// optsIn votes for a new post and opts in.
 func (r *reader) optsIn(t *testing.T) (post string) {
 	t.Helper()
 	post = r.post(t, "Dark mode", nil)
@@ -65,7 +65,7 @@ func (r *reader) optsIn(t *testing.T) (post string) {
 	return post
 }
 
-// moves changes the status, has ten minutes pass, and comes back when all are told.
+// moves changes the status, lets ten minutes pass, and returns after all e-mails were sent.
 func (r *reader) moves(t *testing.T, post string) {
 	t.Helper()
 	r.Make(t, http.MethodPatch, "/v1/posts/"+post, object{"status": "planned"})
@@ -75,7 +75,7 @@ func (r *reader) moves(t *testing.T, post string) {
 		SELECT count(*) FROM u`, &n, of)
 	require.Equal(t, 1, n)
 	require.Eventually(t, func() bool {
-		// A run that looked after the ten minutes has ended by itself, and takes no signal.
+		// A run that looked after the ten minutes has already ended and takes no signal.
 		_ = r.App.Temporal.SignalWorkflow(t.Context(), run, "", workflows.UpdatedSignal, nil)
 		r.query(t, `SELECT (SELECT count(*) FROM subscriber_updates WHERE organization_id = $1)
 			+ (SELECT count(*) FROM subscriber_mails WHERE organization_id = $1)`, &n, of)
@@ -83,7 +83,7 @@ func (r *reader) moves(t *testing.T, post string) {
 	}, testkit.Wait, 20*time.Millisecond)
 }
 
-// isTold moves the post, and wants so many e-mails in the mailbox then.
+// isTold moves the post and requires the given number of e-mails in the mailbox.
 func (r *reader) isTold(t *testing.T, post string, wanted int) {
 	t.Helper()
 	r.moves(t, post)
@@ -105,7 +105,7 @@ func (r *reader) choose(t *testing.T, form url.Values) answered {
 	return r.do(t, http.MethodPost, at.Path, form)
 }
 
-// subscriber is what the API says of the reader.
+// subscriber returns the reader as the API shows it.
 func (r *reader) subscriber(t *testing.T) object {
 	t.Helper()
 	found := r.Do(t, http.MethodGet, "/v1/subscribers", nil).Body["data"].([]any)
@@ -146,7 +146,7 @@ func oneClick(t *testing.T, r *reader) {
 	require.Equal(t, false, r.subscriber(t)["statusUpdates"])
 	r.isTold(t, r.post2(t), 1)
 
-	// The other form that RFC 8058 allows, and the page that other sites can't post to.
+	// RFC 8058 also allows a multipart body. Other sites can't post to the page with the choices.
 	body := "--x\r\nContent-Disposition: form-data; name=\"List-Unsubscribe\"\r\n\r\nOne-Click\r\n--x--\r\n"
 	multi, err := http.NewRequestWithContext(t.Context(), http.MethodPost, r.App.URL+r.unsubscribe, bytes.NewBufferString(body))
 	require.NoError(t, err)
@@ -159,7 +159,7 @@ func oneClick(t *testing.T, r *reader) {
 	require.Equal(t, http.StatusForbidden, crossed.StatusCode)
 }
 
-// post2 is a post that the reader has voted for with nothing further said.
+// post2 is a post that the reader has voted for without a new choice.
 func (r *reader) post2(t *testing.T) string {
 	t.Helper()
 	post := r.post(t, "Darker mode", nil)
@@ -210,7 +210,7 @@ func comesBack(t *testing.T, r *reader) {
 	back := r.Make(t, http.MethodPost, "/v1/contacts/identify", object{"externalUserId": "q-1", "email": r.email})
 	r.contact = back["id"].(string)
 	r.isTold(t, r.post2(t), 1)
-	// Until they tick the box again.
+	// A new tick in the box subscribes the reader again.
 	r.moves(t, r.optsIn(t))
 	require.Len(t, r.letters(t, r.email), 2)
 }
@@ -258,7 +258,7 @@ func optsInAgain(t *testing.T, r *reader) {
 	var link string
 	require.Eventually(t, func() bool {
 		for _, m := range r.letters(t, r.email) {
-			text, _ := io.ReadAll(quotedprintable.NewReader(m.Body)) // the others are of several parts
+			text, _ := io.ReadAll(quotedprintable.NewReader(m.Body)) // the other e-mails have several parts
 			link = cmp.Or(linkInMail.FindString(string(text)), link)
 		}
 		return link != ""
@@ -283,7 +283,7 @@ func approvedLater(t *testing.T, r *reader) {
 	require.Equal(t, false, r.subscriber(t)["statusUpdates"])
 }
 
-// laterContact is another contact with the address, whose deleted predecessor the link was sent to.
+// laterContact unsubscribes by the link of a deleted contact. A new contact has the same address.
 func laterContact(t *testing.T, r *reader) {
 	require.Equal(t, http.StatusOK, r.Do(t, http.MethodDelete, "/v1/contacts/"+r.contact, nil).Status)
 	r.Make(t, http.MethodPost, "/v1/contacts/identify", object{"externalUserId": "q-2", "email": r.email})

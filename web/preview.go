@@ -9,7 +9,7 @@ import (
 	"earshot/web/preview"
 )
 
-// previewAge: others keep their own copy for longer anyway.
+// previewAge is an hour, because other sites keep their copy longer anyway.
 const previewAge = time.Hour
 
 func (p *Pages) workspaceImage(ctx context.Context, v *visit) (*answer, error) {

@@ -29,7 +29,7 @@ func TestPages(t *testing.T) {
 	})
 }
 
-// all are the paths of one page of each kind.
+// all returns the path of one page of each kind.
 func (n *tenant) all(t *testing.T) []string {
 	t.Helper()
 	n.public(t)
@@ -40,8 +40,8 @@ func (n *tenant) all(t *testing.T) []string {
 	return []string{n.home, n.at, n.at + "?q=x", n.at + "/dark-mode", n.at + "/-/roadmap", n.at + "/-/changelog", n.at + "/-/changelog/version-1"}
 }
 
-// A slash that is part of a name leads nowhere, and must not be what the next readers of the page
-// between slashes get.
+// An escaped slash in a name leads to no page. Its answer must not be cached for the page with a
+// plain slash.
 func lookAlike(t *testing.T, n *tenant) {
 	n.public(t)
 	n.post(t, "Dark mode", nil)
@@ -112,7 +112,7 @@ func readersLanguage(t *testing.T, n *tenant) {
 	require.Contains(t, missing.body, "Hier ist nichts")
 }
 
-// wholePages looks at structure that readers with assistive technology go by.
+// wholePages checks the structure that assistive technology uses.
 func wholePages(t *testing.T, n *tenant) {
 	for _, path := range n.all(t) {
 		page := n.read(t, path)

@@ -22,8 +22,8 @@ import (
 	"earshot/web/pagecache"
 )
 
-// failingStore has a database that fails each connection, with an error that nobody may see. It tells
-// of the first one, and fails none before it may.
+// failingStore has a database that fails each connection with a secret error. It reports the first
+// connection and waits with the failures until fail is called.
 func failingStore(t *testing.T) (s *store.Store, asked <-chan struct{}, fail func()) {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -43,7 +43,7 @@ func failingStore(t *testing.T) (s *store.Store, asked <-chan struct{}, fail fun
 				tell()
 				<-may
 				backend.Send(&pgproto3.ErrorResponse{Severity: "FATAL", Code: "XX000", Message: "password=secret"})
-				_ = backend.Flush() // a client that left isn't told
+				_ = backend.Flush() // a client that left gets no answer
 			}()
 		}
 	}()
@@ -69,7 +69,7 @@ func TestAReaderWhoIsRefusedIsToldWhenToComeAgain(t *testing.T) {
 		return w
 	}
 	failed := make(chan *httptest.ResponseRecorder, 1)
-	go func() { failed <- read("/b/acme") }() // it has the slot while the database doesn't answer
+	go func() { failed <- read("/b/acme") }() // it holds the slot while the database does not answer
 	<-asked
 	refused := read("/b/other")
 	require.Equal(t, http.StatusServiceUnavailable, refused.Code)

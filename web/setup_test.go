@@ -27,7 +27,8 @@ type object = map[string]any
 type tenant struct {
 	*apptest.Tenant
 	slug string
-	// board is its path in the API, home and at are those of the organization's and the board's page.
+	// board is the board's path in the API. home and at are the paths of the organization's and the
+	// board's page.
 	board, home, at string
 }
 
@@ -53,7 +54,7 @@ func (n *tenant) operate(t *testing.T, in access.OrganizationPatch) {
 	require.NoError(t, err)
 }
 
-// other is another organization of the service, with a public board.
+// other makes another organization with a public board.
 func (n *tenant) other(t *testing.T) *tenant {
 	t.Helper()
 	return (&tenant{Tenant: n.App.Tenant(t)}).public(t)
@@ -68,7 +69,7 @@ func (n *tenant) post(t *testing.T, title string, more object) string {
 	return id
 }
 
-// answered is what a reader gets, who has no key.
+// answered is the answer to a reader without a key.
 type answered struct {
 	*http.Response
 	body string
@@ -79,7 +80,7 @@ func (n *tenant) ask(t *testing.T, method, path string, header ...string) answer
 	return n.sent(t, method, path, "", header...)
 }
 
-// sent is ask with a body. An empty header isn't sent.
+// sent is ask with a body. A header with an empty value is not sent.
 func (n *tenant) sent(t *testing.T, method, path, text string, header ...string) answered {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, n.App.URL+path, strings.NewReader(text))
@@ -98,7 +99,7 @@ func (n *tenant) sent(t *testing.T, method, path, text string, header ...string)
 	return answered{answer, string(body)}
 }
 
-// read is a page that is there, as whoever reads it for the first time gets it.
+// read requires that a page exists, and returns it as a first-time reader gets it.
 func (n *tenant) read(t *testing.T, path string, header ...string) answered {
 	t.Helper()
 	a := n.ask(t, http.MethodGet, path, header...)
@@ -108,7 +109,7 @@ func (n *tenant) read(t *testing.T, path string, header ...string) answered {
 
 var blank = regexp.MustCompile(`\s+`)
 
-// text is what is on a page to be read.
+// text returns the visible text of a page.
 func (a answered) text(t *testing.T) string {
 	t.Helper()
 	var all []string
@@ -124,7 +125,7 @@ func (a answered) text(t *testing.T) string {
 
 var linkTo = regexp.MustCompile(`<a [^>]*href="([^"]*)"[^>]*>([^<]*)</a>`)
 
-// link is where the link with the words leads; "" is that there is none.
+// link returns the target of the link with these words; "" if there is none.
 func (a answered) link(words string) string {
 	for _, m := range linkTo.FindAllStringSubmatch(a.body, -1) {
 		if html.UnescapeString(m[2]) == words {
@@ -134,7 +135,7 @@ func (a answered) link(words string) string {
 	return ""
 }
 
-// titles are those of the posts in a list, in its order.
+// titles returns the titles of the posts in a list, in order.
 func (a answered) titles() (all []string) {
 	for _, m := range regexp.MustCompile(`<h3><a href="[^"]*">([^<]*)</a></h3>`).FindAllStringSubmatch(a.body, -1) {
 		all = append(all, html.UnescapeString(m[1]))

@@ -12,7 +12,7 @@ import (
 	"earshot/internal/page"
 )
 
-// workspacePath is the organization's page.
+// workspacePath is the path of the organization's page.
 func workspacePath(o *db.Organization) string {
 	if o.Slug != nil {
 		return Root + *o.Slug
@@ -22,7 +22,7 @@ func workspacePath(o *db.Organization) string {
 
 func boardPath(o *db.Organization, b *db.Board) string { return workspacePath(o) + "/" + b.Slug }
 
-// site is what the pages of an organization have in common.
+// site returns the common parts of an organization's pages.
 func (v *visit) site() view {
 	home := workspacePath(v.org)
 	of := view{Home: home, Site: v.org.Name, Title: v.org.Name}
@@ -35,7 +35,7 @@ func (v *visit) site() view {
 	return of
 }
 
-// boardSite is site for the pages of a board.
+// boardSite returns the common parts of a board's pages.
 func (v *visit) boardSite(b *db.Board, current string) view {
 	of := v.site()
 	at := boardPath(v.org, b)
@@ -56,7 +56,7 @@ func (v *visit) boardSite(b *db.Board, current string) view {
 	return of
 }
 
-// pager are the links to other pages of a list.
+// pager holds the links to other pages of a list.
 type pager struct{ First, Next string }
 
 func (v *visit) pager(next *string) pager {
@@ -80,7 +80,7 @@ func (v *visit) pager(next *string) pager {
 	return out
 }
 
-// listed is the part of a list that an address asks for.
+// listed returns the query for the part of a list that an address asks for.
 func (v *visit) listed(size int) page.Query {
 	q := page.Query{Limit: &size, Memory: v.memory}
 	if cursor := v.query.Get("cursor"); cursor != "" {
@@ -104,7 +104,7 @@ func showPost(at string, p *db.Post) shownPost {
 	}
 }
 
-// tagged are the tags of a post. One that was made just now isn't there yet.
+// tagged returns the tags of a post. A tag that was just created may be missing for a moment.
 func (v *visit) tagged(post *feedback.Post) (tags []*db.Tag) {
 	for _, id := range post.TagIDs {
 		if i := slices.IndexFunc(v.tags, func(t *db.Tag) bool { return t.ID == id }); i >= 0 {
@@ -123,7 +123,7 @@ type shownBoard struct{ Path, Name, Description string }
 
 const boardsOnPage = 50
 
-// workspace is the list of an organization's public boards. Who has none isn't there.
+// workspace lists an organization's public boards. Without a public board, the page does not exist.
 func (p *Pages) workspace(ctx context.Context, v *visit) (*answer, error) {
 	boards, err := p.Feedback.PublicBoards(ctx, v.listed(boardsOnPage))
 	if err != nil {
@@ -142,7 +142,7 @@ func (p *Pages) workspace(ctx context.Context, v *visit) (*answer, error) {
 	return v.found("workspace", of)
 }
 
-// logo is the organization's picture.
+// logo serves the organization's logo.
 func (p *Pages) logo(ctx context.Context, _ *visit) (*answer, error) {
 	if shows, err := p.Feedback.HasPublicBoard(ctx); err != nil || !shows {
 		return nothingOr(err)

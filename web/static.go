@@ -12,7 +12,7 @@ import (
 	"earshot/web/palette"
 )
 
-// static is a file of ours. Its name holds its hash, so it may be kept for good.
+// static is an embedded file. Its name contains its hash, so caches keep it for good.
 type static struct {
 	path, mediaType string
 	content         []byte
@@ -39,12 +39,13 @@ func newStatic(name, kind, mediaType string, content []byte) static {
 	return static{Root + "-/" + name + "." + hex.EncodeToString(sum[:6]) + "." + kind, mediaType, content}
 }
 
-// kept for good: what has another content has another name.
+// forGood lets caches keep a file for good, because changed content gets another name.
 const forGood = "public, max-age=31536000, immutable"
 
 func serveStatic(w http.ResponseWriter, r *http.Request) {
 	for _, f := range staticFiles {
-		// A page of before an update asks for the file of before; today's does.
+		// After an update, an older page requests the file by its older name. It gets the current
+		// file.
 		if r.URL.Path == f.path || isOlder(f.path, r.URL.Path) {
 			w.Header().Set("Content-Type", f.mediaType)
 			if r.URL.Path == f.path {
@@ -57,7 +58,7 @@ func serveStatic(w http.ResponseWriter, r *http.Request) {
 	http.NotFound(w, r)
 }
 
-// isOlder reports whether a path is that of the same file with another hash.
+// isOlder reports whether a path names the same file with another hash.
 func isOlder(path, asked string) bool {
 	a, b := strings.Split(path, "."), strings.Split(asked, ".")
 	return len(a) == 3 && len(b) == 3 && a[0] == b[0] && a[2] == b[2]
@@ -65,12 +66,12 @@ func isOlder(path, asked string) bool {
 
 var colorFile = regexp.MustCompile(`^([0-9a-f]{6})\.css$`)
 
-// colorsPath is the stylesheet for an organization's colour.
+// colorsPath is the path of the stylesheet for an organization's colour.
 func colorsPath(color string) string {
 	return Root + "-/colors/" + strings.TrimPrefix(color, "#") + ".css"
 }
 
-// serveColors has a stylesheet for every colour, as the policy allows no styles in a page.
+// serveColors serves a stylesheet for every colour, because the policy forbids inline styles.
 func serveColors(w http.ResponseWriter, r *http.Request) {
 	m := colorFile.FindStringSubmatch(r.PathValue("file"))
 	if m == nil {

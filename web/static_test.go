@@ -20,7 +20,7 @@ func read(t *testing.T, name string) string {
 
 var variable = regexp.MustCompile(`--([a-z-]+): #([0-9a-f]{6});`)
 
-// WCAG 2.2 AA: 4.5 for text, 3 for the edges of what is to be operated.
+// WCAG 2.2 AA requires a contrast of 4.5 for text and of 3 for the edges of controls.
 func TestTheStylesColoursCanBeReadInLightAndDark(t *testing.T) {
 	t.Parallel()
 	blocks := strings.SplitN(read(t, "static/style.css"), "@media (prefers-color-scheme: dark)", 2)

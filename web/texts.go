@@ -18,16 +18,16 @@ import (
 //go:embed templates
 var templateFiles embed.FS
 
-// pageNames are the templates of pages, each with the layout around it.
+// pageNames are the templates of pages. The layout surrounds each of them.
 var pageNames = []string{
 	"workspace", "board", "post", "roadmap", "changelog", "notice", "form", "done", "preferences",
 	"frame_board", "frame_post", "frame_changelog", "frame_form", "frame_done",
 }
 
-// sameInFrame are pages of which the frame has another layout alone.
+// sameInFrame are the pages whose frame version differs only in the layout.
 var sameInFrame = []string{"form", "done"}
 
-// texts are the pages in a language.
+// texts holds the messages and templates of one language.
 type texts struct {
 	words *messages.Words
 	pages map[string]*template.Template
@@ -54,7 +54,7 @@ func loadTexts(tag language.Tag) (*texts, error) {
 	return t, nil
 }
 
-// filesOf are the templates that make a page.
+// filesOf returns the template files of a page.
 func filesOf(name string) []string {
 	of, framed := strings.CutPrefix(name, "frame_")
 	if !framed {
@@ -66,24 +66,24 @@ func filesOf(name string) []string {
 	return []string{"templates/layout.html", "templates/frame.html", "templates/" + name + ".html"}
 }
 
-// view is what the layout shows.
+// view is the data of the layout.
 type view struct {
 	Lang, Title, Description string
-	// Hidden keeps a page out of search engines: it shows a part of another one.
+	// Hidden excludes a page from search engines, for example the second page of a list.
 	Hidden           bool
 	Canonical, Image string
 	Feed             string
-	// Home is the path of the organization's page, Site its name.
+	// Home is the path of the organization's page, and Site is the organization's name.
 	Home, Site, Logo, Colors string
-	// Board names the views of it.
+	// Board is the label of the views.
 	Board string
 	Views []link
-	// Frame is for pages in the widget.
+	// Frame is the data of a page in the widget.
 	Frame   frameView
 	Content any
 }
 
-// link leads to another page.
+// link is a link to another page.
 type link struct {
 	Path, Title string
 	Current     bool
@@ -91,7 +91,7 @@ type link struct {
 
 const typeHTML = "text/html; charset=utf-8"
 
-// page fills a template.
+// page renders a template.
 func (t *texts) page(status int, name string, v view) (*answer, error) {
 	v.Lang = t.words.Tag.String()
 	var out bytes.Buffer
@@ -101,8 +101,8 @@ func (t *texts) page(status int, name string, v view) (*answer, error) {
 	return newAnswer(status, typeHTML, out.Bytes()), nil
 }
 
-// notice is a page about why there is no other. It says nothing of what was asked for. In the
-// widget's frame, which has no address bar, one about an act leads back to what the act was for.
+// notice renders an error page. It reveals nothing about the requested page. The widget's frame has
+// no address bar, so a notice about an action links back to the page of that action.
 func (v *visit) notice(status int, what string) (*answer, error) {
 	of := view{Title: v.words.Text(what + ".title"), Hidden: true, Content: v.words.Text(what + ".text")}
 	if end := strings.LastIndex(v.at, "/-/"); v.framed() && end > 0 && status != http.StatusNotFound {
@@ -111,5 +111,5 @@ func (v *visit) notice(status int, what string) (*answer, error) {
 	return v.page(status, "notice", of)
 }
 
-// found is a page of what was asked for.
+// found renders a page with status 200.
 func (v *visit) found(name string, of view) (*answer, error) { return v.page(http.StatusOK, name, of) }

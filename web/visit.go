@@ -25,38 +25,37 @@ import (
 // visit is a request for a page.
 type visit struct {
 	*texts
-	// base is where the service is found, without a slash at its end.
+	// base is the address of the service, without a trailing slash.
 	base string
 	path func(name string) string
 	at   string
-	// here is that the request comes from this machine, and was sent to it.
+	// here is true if the request was sent from this machine to itself.
 	here bool
-	// query is what counts of the address's query.
+	// query holds the parameters of the address that pages know.
 	query url.Values
 	org   *db.Organization
-	// logo is when the organization's was changed, and tags are those of the board. Anew is that they
-	// are read for this visit.
+	// logo is the time of the logo's last change, and tags are those of the board. With anew, both
+	// are read for this visit instead of taken from the cache.
 	logo *time.Time
 	tags []*db.Tag
 	anew bool
-	// memory is for large rows of the page.
+	// memory is the reservation for large rows of the page.
 	memory *page.Reservation
-	// cookie is what the browser keeps, and visitor who is known by it; nil is nobody. Pages that
-	// are shared have neither.
+	// cookie identifies the visitor; visitor is nil if unknown. Shared pages have neither.
 	cookie  string
 	visitor *interactions.Visitor
 }
 
-// maker makes an answer. What isn't there, or not public, is problem.NotFound.
+// maker renders an answer. It returns problem.NotFound for a missing or private page.
 type maker func(ctx context.Context, v *visit) (*answer, error)
 
-// queried are the parameters that pages know. Others don't make another page.
+// queried are the parameters that pages know. Other parameters create no further page in the cache.
 var queried = []string{"q", "status", "tag", "sort", "cursor"}
 
-// maxQuery is longer than any query of a form of ours.
+// maxQuery is longer than the query of any of our forms.
 const maxQuery = 8 << 10
 
-// serve answers with a page.
+// serve handles requests for a shared page.
 func (p *Pages) serve(produce maker) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		v, a := p.answerTo(r, produce)
@@ -71,11 +70,11 @@ func (p *Pages) visitOf(r *http.Request) *visit {
 	}
 }
 
-// answerTo is the answer to a request.
+// answerTo returns the answer to a request.
 func (p *Pages) answerTo(r *http.Request, produce maker) (*visit, *answer) {
 	v := p.visitOf(r)
-	// The path as it was sent: by it the page was chosen, and in the decoded one a slash that is part
-	// of a name looks like one between names.
+	// The key has the escaped path, which also selected the route. In the decoded path, an escaped
+	// slash inside a name looks like a separator.
 	key := strings.Join([]string{v.words.Tag.String(), v.base, strconv.FormatBool(v.here), r.URL.EscapedPath(), v.query.Encode()}, "\x00")
 	a, err := p.cache.Get(r.Context(), key, func(ctx context.Context) (*answer, error) { return p.made(ctx, v, produce) })
 	if err != nil {
@@ -84,7 +83,7 @@ func (p *Pages) answerTo(r *http.Request, produce maker) (*visit, *answer) {
 	return v, a
 }
 
-// known are the parameters of an address that count.
+// known returns the parameters of an address that pages know.
 func known(u *url.URL) url.Values {
 	kept := url.Values{}
 	if len(u.RawQuery) > maxQuery {
@@ -101,8 +100,7 @@ func known(u *url.URL) url.Values {
 	return kept
 }
 
-// made finds the organization and has the page made. What isn't there is an answer, too, which
-// is the same for whatever isn't there.
+// made loads the organization and renders the page. All missing pages have the same answer.
 func (p *Pages) made(ctx context.Context, v *visit, produce maker) (*answer, error) {
 	a, err := p.inWorkspace(ctx, v, produce)
 	if problem.Is(err, problem.NotFound) || problem.Is(err, problem.Validation) {
@@ -130,10 +128,10 @@ func (p *Pages) inWorkspace(ctx context.Context, v *visit, produce maker) (*answ
 	return a, err
 }
 
-// nothing is for addresses that no page has.
+// nothing handles addresses without a page.
 func nothing(context.Context, *visit) (*answer, error) { return nil, problem.Missing("page") }
 
-// failed is the page about what kept another one from being made.
+// failed returns the page about an error.
 func (p *Pages) failed(r *http.Request, v *visit, err error) *answer {
 	status, what := http.StatusInternalServerError, "broken"
 	switch {
@@ -144,13 +142,13 @@ func (p *Pages) failed(r *http.Request, v *visit, err error) *answer {
 		p.log.ErrorContext(r.Context(), "a page failed", "error", err, "route", r.Pattern)
 	}
 	a, err := v.notice(status, what)
-	if err != nil { // the template is ours, and has been executed before
+	if err != nil { // the template is ours and was rendered before
 		return newAnswer(status, "text/plain; charset=utf-8", nil)
 	}
 	return a
 }
 
-// send writes an answer, or that the reader has it already.
+// send writes an answer, or status 304 if the reader already has it.
 func (p *Pages) send(w http.ResponseWriter, r *http.Request, v *visit, a *answer) {
 	room := p.answers.Reservation(a.of)
 	defer room.Release()
@@ -159,7 +157,7 @@ func (p *Pages) send(w http.ResponseWriter, r *http.Request, v *visit, a *answer
 	}
 	header := w.Header()
 	header.Add("Vary", "Accept-Language")
-	header.Add("Vary", "Cookie") // of all, so that what isn't there looks alike
+	header.Add("Vary", "Cookie") // on all pages, so that missing ones look the same
 	header.Set("Content-Language", v.words.Tag.String())
 	header.Set("Content-Type", a.mediaType)
 	if a.policy != "" {
@@ -171,7 +169,7 @@ func (p *Pages) send(w http.ResponseWriter, r *http.Request, v *visit, a *answer
 	}
 	switch a.status {
 	case http.StatusServiceUnavailable:
-		header.Set("Retry-After", "2") // as long as this one has waited
+		header.Set("Retry-After", "2") // as long as this reader has waited
 	case http.StatusNotFound:
 		header.Set("X-Robots-Tag", "noindex")
 	case http.StatusOK:
@@ -188,12 +186,12 @@ func (p *Pages) send(w http.ResponseWriter, r *http.Request, v *visit, a *answer
 	a.write(w)
 }
 
-// sendPrivate writes an answer that is for one reader, and that nobody may keep.
+// sendPrivate writes an answer for one visitor. No cache may store it.
 func (a *answer) sendPrivate(w http.ResponseWriter) {
 	header := w.Header()
 	header.Set("Cache-Control", "private, no-store")
 	header.Set("X-Robots-Tag", "noindex")
-	// Forms say where they come from, to this service alone.
+	// Forms send their origin to this service only.
 	header.Set("Referrer-Policy", "same-origin")
 	switch a.status {
 	case http.StatusServiceUnavailable, http.StatusTooManyRequests:
@@ -213,13 +211,13 @@ func (a *answer) write(w http.ResponseWriter) {
 	_, _ = w.Write(a.body) //nolint:gosec // made by html/template; a reader that left isn't told
 }
 
-// noOrganization is whose memory is used before it is known whose page it is.
+// noOrganization accounts for memory until the organization of a request is known.
 var noOrganization publicid.Organization
 
-// hostPattern is what a request may say that it was sent to.
+// hostPattern is the accepted form of a Host header.
 var hostPattern = regexp.MustCompile(`^(?:[A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?$`)
 
-// base is where readers find the service.
+// base returns the address at which readers find the service.
 func (p *Pages) base(r *http.Request) string {
 	if p.publicOrigin != "" {
 		return p.publicOrigin
@@ -227,7 +225,7 @@ func (p *Pages) base(r *http.Request) string {
 	if !hostPattern.MatchString(r.Host) {
 		return ""
 	}
-	// Whoever makes this up has it in his own answer.
+	// A client that forges this header changes only its own answer.
 	if r.Header.Get("X-Forwarded-Proto") == "https" {
 		return "https://" + r.Host
 	}

@@ -51,7 +51,7 @@ func waitsByMail(t *testing.T, v *visitor) {
 	require.Contains(t, v.do(t, http.MethodGet, v.at+"/purple-mode", nil).text(t), "Purple mode")
 }
 
-// known has the browser know its user.
+// known makes the visitor known to the browser.
 func (v *visitor) known(t *testing.T) {
 	t.Helper()
 	v.post(t, "Dark mode", nil)

@@ -1,6 +1,6 @@
-// Package web makes the pages on which everybody reads public boards: boards, posts, roadmaps
-// and changelogs, on the server, without a build step, usable without scripts. It calls the use
-// cases as api does, and knows no SQL and no Temporal. README.md states the rules.
+// Package web renders the public pages: boards, posts, roadmaps and changelogs. They are rendered
+// on the server, need no build step and work without scripts. The package calls the use cases as
+// api does, and contains no SQL and no Temporal code. README.md states the rules.
 package web
 
 import (
@@ -26,25 +26,25 @@ import (
 	"earshot/web/pagecache"
 )
 
-// Root is the path that all pages of boards are below.
+// Root is the path prefix of all pages of boards.
 const Root = "/b/"
 
-// Options of the pages.
+// Options configure the pages.
 type Options struct {
-	// PublicOrigin is where readers find the service, without a slash at its end. Where it is
-	// empty it is where a request says that it was sent.
+	// PublicOrigin is the address at which readers find the service, without a trailing slash. If
+	// it is empty, the Host header of each request replaces it.
 	PublicOrigin string
-	// Slots is how many pages are made at once.
+	// Slots is the number of pages that are rendered at the same time.
 	Slots int
-	// Wait is how long a request waits for one of them; 0 is two seconds.
+	// Wait is how long a request waits for a slot; 0 means two seconds.
 	Wait time.Duration
-	// Network is where a request comes from, by which limits go.
+	// Network returns the client network of a request. Rate limits are per network.
 	Network func(*http.Request) netip.Prefix
 	Meter   telemetry.Meter
 	Log     *slog.Logger
 }
 
-// UseCases are what the pages show.
+// UseCases are the services that the pages call.
 type UseCases struct {
 	Access       *access.Service
 	Feedback     *feedback.Service
@@ -53,7 +53,7 @@ type UseCases struct {
 	Widget       *widget.Service
 }
 
-// Pages serves them.
+// Pages serves the public pages.
 type Pages struct {
 	UseCases
 	publicOrigin string
@@ -63,16 +63,16 @@ type Pages struct {
 	acting  *pagecache.Cache[*answer]
 	lookers *tokenbucket.Buckets[netip.Prefix]
 	network func(*http.Request) netip.Prefix
-	// answers bounds what large pages take, apart from the answers of the API: readers must not
-	// keep its callers waiting.
+	// answers bounds the memory of large pages. It is separate from the API's, so that readers
+	// never delay clients of the API.
 	answers *page.Memory
 	log     *slog.Logger
 	mux     http.Handler
-	// protection refuses what other sites have a browser send.
+	// protection refuses requests that other sites make a browser send.
 	protection *http.CrossOriginProtection
 }
 
-// New makes them.
+// New makes the pages.
 func New(u UseCases, o Options) (*Pages, error) {
 	p := &Pages{
 		UseCases: u, publicOrigin: strings.TrimSuffix(o.PublicOrigin, "/"), log: o.Log,
@@ -106,15 +106,14 @@ func New(u UseCases, o Options) (*Pages, error) {
 			return nil, errors.Wrap(err, "trust the pages' own origin")
 		}
 	}
-	// Programs of mail post here for their users, from wherever these read their mail. The token in the
-	// address says who, and nothing of a browser counts.
+	// Mail programs post here from any site. The token in the address identifies the subscriber,
+	// and the browser's state plays no part.
 	p.protection.AddInsecureBypassPattern("POST " + unsubscribePath)
 	p.mux = p.protection.Handler(mux)
 	return p, nil
 }
 
-// routes are the pages of organizations, by their paths. No slug is a hyphen, so what stands
-// behind one is no board or post.
+// routes maps paths to pages. No slug is a hyphen, so a path with "/-/" is no board and no post.
 func (p *Pages) routes() map[string]maker {
 	return map[string]maker{
 		Root + "{workspace}":                                   p.workspace,
@@ -135,7 +134,7 @@ func (p *Pages) routes() map[string]maker {
 	}
 }
 
-// actors are what end-users do, by method and path.
+// actors maps methods and paths to the actions of end-users.
 func (p *Pages) actors() map[string]actor {
 	all := map[string]actor{
 		"GET " + Root + "{workspace}/-/confirm":                p.link,
@@ -152,11 +151,11 @@ func (p *Pages) actors() map[string]actor {
 	return all
 }
 
-// ServeHTTP serves a page. Addresses have no slash at their end.
+// ServeHTTP serves a page. Addresses have no trailing slash.
 func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
 	header.Set("Content-Security-Policy", policy)
-	// Reading must not change what a cache keeps for the next reader.
+	// A cache must revalidate a page before it serves the page again.
 	header.Set("Cache-Control", "no-cache")
 	if path := r.URL.Path; reads(r) && strings.HasPrefix(path, Root) && len(path) > len(Root) && strings.HasSuffix(path, "/") {
 		to := *r.URL
@@ -169,13 +168,13 @@ func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func reads(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }
 
-// policy lets a page have its own styles, pictures and module, and nothing that somebody might
-// bring into it. Scripts can't make HTML of texts.
+// policy allows a page its own styles, pictures and module, and blocks injected content. Scripts
+// can't create HTML from texts.
 const policy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; form-action 'self'; " +
 	"base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
-// robots keeps crawlers from what isn't for them. Pages that aren't public don't exist for them,
-// as for everybody.
+// robots limits crawlers to the public pages. For crawlers, as for all readers, private pages don't
+// exist.
 func robots(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	_, _ = w.Write([]byte("User-agent: *\nAllow: " + Root + "\nDisallow: /\n"))

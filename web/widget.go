@@ -16,15 +16,15 @@ import (
 	"earshot/web/palette"
 )
 
-// The widget shows a public board in pages of others. It is a script, which they include, the
-// frame that it opens, and what it asks for; and nothing of it has cookies.
+// The widget shows a public board in pages of other sites. It consists of a script that these pages
+// include, the frame that it opens, and the addresses that it calls. None of them uses cookies.
 
 const (
-	// ScriptPath is where pages of others find the script. Its name stays.
+	// ScriptPath is the address of the script. It never changes, because other sites include it.
 	ScriptPath = "/widget.js"
-	// FrameRoot is the path that the pages in the frame are below.
+	// FrameRoot is the path prefix of the pages in the frame.
 	FrameRoot = "/w/"
-	// WidgetRoot is the path that what the script asks for is below.
+	// WidgetRoot is the path prefix of the addresses that the script calls.
 	WidgetRoot = "/widget/"
 )
 
@@ -43,9 +43,9 @@ var (
 	widgetTag       = etag.Of(widgetSource)
 )
 
-// Widget serves all of it. Requests from pages of others are what it is for, so nothing refuses
-// these in general: reading is everybody's, and what identifies checks the origin and a signature.
-// Forms are sent by the frame's own pages, and refused from all others.
+// Widget serves all parts of the widget. It exists for requests from other sites, so it has no
+// general cross-site protection. Reading is public, and identifying checks the origin and a
+// signature. Forms are accepted only from the frame's own pages.
 func (p *Pages) Widget() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+ScriptPath, serveWidget)
@@ -75,8 +75,8 @@ func (p *Pages) Widget() http.Handler {
 	})
 }
 
-// serveWidget has the script. A change of it is everywhere some minutes later: its name can't
-// hold its hash, as it stands in pages of others.
+// serveWidget serves the script. Other sites include the script by its name, so the name can't
+// contain its hash. A new version therefore arrives within some minutes.
 func serveWidget(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
 	header.Set("Content-Type", moduleFile.mediaType)
@@ -94,7 +94,7 @@ func serveWidget(w http.ResponseWriter, r *http.Request) {
 // forOthers lets pages of other origins include an answer.
 func forOthers(header http.Header) { header.Set("Cross-Origin-Resource-Policy", "cross-origin") }
 
-// framePolicy is the policy of a page that others may show in a frame.
+// framePolicy is the policy of a page that the given origins may frame.
 func framePolicy(ancestors ...string) string {
 	if len(ancestors) == 0 {
 		return policy
@@ -102,20 +102,20 @@ func framePolicy(ancestors ...string) string {
 	return strings.Replace(policy, "frame-ancestors 'none'", "frame-ancestors "+strings.Join(ancestors, " "), 1)
 }
 
-// framed is for pages in the frame. A page that wants its own isolation may only hold those that
-// want it too, which costs ours nothing: all that they load is from here.
+// framed prepares pages for the frame. An isolated page may embed only pages that are isolated too.
+// Our pages can afford that, because they load everything from this service.
 func framed(serve http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		forOthers(w.Header())
 		w.Header().Set("Cross-Origin-Embedder-Policy", "require-corp")
-		// That something isn't there may be shown by anybody: there is nothing to press. A page
-		// that is there brings the policy of its organization.
+		// Any site may frame a page that does not exist, because it has no buttons. An existing
+		// page replaces this policy by that of its organization.
 		w.Header().Set("Content-Security-Policy", framePolicy("*"))
 		serve.ServeHTTP(w, r)
 	})
 }
 
-// inFrame gives a page the policy of its organization: only the origins that it has allowed.
+// inFrame gives a page the policy of its organization, which allows only the configured origins.
 func inFrame(produce maker) maker {
 	return func(ctx context.Context, v *visit) (*answer, error) {
 		a, err := produce(ctx, v)
@@ -126,7 +126,7 @@ func inFrame(produce maker) maker {
 	}
 }
 
-// widgetSettings is what the script is told.
+// widgetSettings is the configuration of the script.
 type widgetSettings struct {
 	Title  string        `json:"title"`
 	Button string        `json:"button"`
@@ -134,7 +134,8 @@ type widgetSettings struct {
 	Close  string        `json:"close"`
 	Light  widgetColours `json:"light"`
 	Dark   widgetColours `json:"dark"`
-	// Changelog is whether there is one, and Newest the moment of its latest entry; empty is none.
+	// Changelog is true if the board has a changelog. Newest is the time of its latest entry; empty
+	// if there is none.
 	Changelog bool   `json:"changelog"`
 	Newest    string `json:"newest"`
 }
@@ -144,10 +145,10 @@ type widgetColours struct {
 	OnAccent string `json:"onAccent"`
 }
 
-// standardAccent is that of style.css.
+// standardAccent is the accent colour in style.css.
 const standardAccent = "1d4ed8"
 
-// sharedFor is how long a page of others keeps what the script was told.
+// sharedFor is how long a browser caches the settings.
 const sharedFor = time.Minute
 
 func (p *Pages) settings(ctx context.Context, v *visit) (*answer, error) {
@@ -188,10 +189,10 @@ func coloursOf(accent string, grounds []palette.RGB) widgetColours {
 	return widgetColours{shown.String(), on.String()}
 }
 
-// moment is one that can be compared as a text.
+// moment formats a time so that it can be compared as a text.
 func moment(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:05.000000Z") }
 
-// serveSettings tells them to pages of allowed origins, and to ours.
+// serveSettings serves the settings to pages of allowed origins, and to our own.
 func (p *Pages) serveSettings() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		v, a := p.answerTo(r, p.settings)

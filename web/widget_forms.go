@@ -8,22 +8,22 @@ import (
 	"earshot/ent/db"
 )
 
-// The forms in the widget's frame are those of the board, for people whom nobody knows: whoever
-// frames a page chooses what lies above it, so no press of a button there may be enough. The frame
-// reads no cookie and sets none, and what is sent counts once a link was used that leads to the
-// board's own page, which nobody can frame.
+// The forms in the widget's frame are those of the board, but they treat every visitor as unknown.
+// The embedding site controls everything above the frame, so a click in the frame proves nothing.
+// The frame therefore reads and sets no cookie. A form takes effect only through the link in an
+// e-mail. The link leads to the board's own page, which no site can frame.
 
-// framed reports whether a page stands in the widget's frame.
+// framed reports whether a page is in the widget's frame.
 func (v *visit) framed() bool { return strings.HasPrefix(v.at, FrameRoot) }
 
-// actsInFrame gives what an actor answers the policy of its organization.
+// actsInFrame gives the answer of an actor the policy of its organization.
 func actsInFrame(do actor) actor {
 	return func(ctx context.Context, a *acting) (*answer, error) {
 		return inFrame(func(ctx context.Context, _ *visit) (*answer, error) { return do(ctx, a) })(ctx, a.visit)
 	}
 }
 
-// siteOf is what the pages of forms have in common.
+// siteOf returns the common parts of the pages with forms.
 func (v *visit) siteOf(b *db.Board) view {
 	if v.framed() {
 		return v.frameSite(b, "")
@@ -31,7 +31,7 @@ func (v *visit) siteOf(b *db.Board) view {
 	return v.boardSite(b, "")
 }
 
-// template is that of a page which is in the frame, too.
+// template returns the template of a page that also exists in the frame.
 func (v *visit) template(name string) string {
 	if v.framed() {
 		return "frame_" + name
@@ -39,7 +39,7 @@ func (v *visit) template(name string) string {
 	return name
 }
 
-// boardAt is the page of the board on this side.
+// boardAt is the path of the board, either in the frame or outside it.
 func (v *visit) boardAt(b *db.Board) string {
 	if v.framed() {
 		return framePath(v.org, b)
@@ -47,7 +47,7 @@ func (v *visit) boardAt(b *db.Board) string {
 	return boardPath(v.org, b)
 }
 
-// sentAt is where a form leads that was taken.
+// sentAt is the path of the page after an accepted form.
 func (v *visit) sentAt(b *db.Board) string {
 	if v.framed() {
 		return framePath(v.org, b) + "/-/sent"
@@ -55,7 +55,7 @@ func (v *visit) sentAt(b *db.Board) string {
 	return workspacePath(v.org) + "/-/sent"
 }
 
-// frameSent says to look into the mailbox.
+// frameSent asks the visitor to check the mailbox.
 func (p *Pages) frameSent(ctx context.Context, v *visit) (*answer, error) {
 	b, err := p.onBoard(ctx, v)
 	if err != nil {

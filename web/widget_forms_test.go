@@ -92,7 +92,7 @@ func frameKnowsNobody(t *testing.T, v *visitor) {
 	require.Contains(t, form.body, `name="email"`)
 	require.NotContains(t, form.body, v.address("ada"))
 	require.Equal(t, v.read(t, at).body, v.do(t, http.MethodGet, at, nil, known...).body)
-	// What would be enough on the board isn't here.
+	// A known visitor's empty form is enough on the board, but not in the frame.
 	a := v.do(t, http.MethodPost, at+"/-/vote", url.Values{}, known...)
 	require.Equal(t, http.StatusUnprocessableEntity, a.StatusCode)
 	v.fillFrame(t, at+"/-/vote", v.filled(v.address("ada")), known...)

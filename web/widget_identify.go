@@ -23,15 +23,18 @@ import (
 )
 
 const (
-	// tokensOfNetwork are requests of an address a minute. An office may stand behind one, and
-	// each page that somebody opens is one: who is refused is identified by the next.
+	// tokensOfNetwork limits the requests of one network per minute. An office may share one
+	// address, and each opened page sends one request. A refused visitor is identified by the next
+	// page.
 	tokensOfNetwork = 120
-	// tokensOfOrganization are those of an organization a minute, in each process: a fiftieth of
-	// what identify takes, so that pages of one customer leave the others room.
+	// tokensOfOrganization limits the requests of one organization per minute in each process. It
+	// is a fiftieth of the capacity, so that the pages of one customer leave room for the others.
 	tokensOfOrganization = 6000
-	// preflightFor is how long a browser remembers that it may ask: as long as Chromium does.
+	// preflightFor is the time in seconds for which a browser caches a preflight: Chromium's
+	// maximum.
 	preflightFor = "7200"
-	// maxIdentify is what always has memory (internal/memory), and several times a token.
+	// maxIdentify is the largest body that needs no reservation (internal/memory). It is several
+	// times as long as a token.
 	maxIdentify = memory.FreeBody
 )
 
@@ -79,7 +82,8 @@ func (i *identifier) answer(ctx context.Context, w http.ResponseWriter, r *http.
 	if err != nil {
 		return err
 	}
-	// Only what the organization has signed takes of its allowance: anybody may send anything.
+	// Only tokens with a valid signature count towards the organization's limit, because any client
+	// can send invalid ones.
 	return told(i.pages.UseCases.Widget.Identify(change.WithCaller(ctx, &change.Caller{Organization: of}), token, func() error {
 		if !i.organizations.Take(of.ID).OK {
 			return errMany()
@@ -88,8 +92,8 @@ func (i *identifier) answer(ctx context.Context, w http.ResponseWriter, r *http.
 	}))
 }
 
-// organization is the one of the address, if the page that asks is of an origin that it allows.
-// One that isn't there allows none, and nobody learns which it is.
+// organization loads the organization of the address and checks that it allows the page's origin.
+// An unknown organization gets the same refusal, so that its existence stays secret.
 func (i *identifier) organization(ctx context.Context, r *http.Request) (*db.Organization, error) {
 	of, err := i.pages.Access.Workspace(ctx, r.PathValue("workspace"))
 	if problem.Is(err, problem.NotFound) {
@@ -113,7 +117,7 @@ func errMany() error {
 	return problem.New(problem.RateLimited, "Too many tokens came from this address or for this organization; try again later.")
 }
 
-// readToken reads {"token": "…"}. The media type is one that a browser asks for before it sends it.
+// readToken reads {"token": "…"}. Browsers send a preflight before a body of this media type.
 func readToken(w http.ResponseWriter, r *http.Request) (string, error) {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		return "", problem.New(problem.UnsupportedMedia, "The body has to be application/json.")
@@ -135,8 +139,8 @@ func readToken(w http.ResponseWriter, r *http.Request) (string, error) {
 	return in.Token, nil
 }
 
-// told is what a browser may be told of a refusal: of the organization's plan it is only that
-// there is a cap, and nothing of its billing.
+// told reduces a refusal to the part that a browser may see. A plan's limit shows only that a limit
+// exists, and nothing about billing.
 func told(err error) error {
 	if problem.Is(err, problem.PlanLimit) {
 		return problem.New(problem.PlanLimit, "The organization has no room for further contacts.")
@@ -147,7 +151,7 @@ func told(err error) error {
 	return err
 }
 
-// refuse answers with an error in the API's form.
+// refuse answers with an error in the API's format.
 func (p *Pages) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	_, known := problem.As(err)
 	switch {

@@ -8,24 +8,24 @@ import (
 	"earshot/web/markup"
 )
 
-// frameView is what the frame around a page in the widget shows.
+// frameView is the data of the frame's layout.
 type frameView struct {
-	// Origins are those of the pages that may hold it.
+	// Origins are the origins that may embed the page.
 	Origins []string
-	// Board leads to the whole board, in a window of its own.
+	// Board is the path of the whole board, which opens in a window of its own.
 	Board string
-	// Back leads from a notice to the page before; empty is nowhere.
+	// Back is the path from a notice to the previous page; empty means no link.
 	Back string
-	// Newest is the moment of the latest entry that the page shows, on that of the changelog.
+	// Newest is the time of the latest entry, on the page of the changelog.
 	Newest string
 }
 
-// framePath is the page of the board in the widget.
+// framePath is the path of the board in the widget.
 func framePath(o *db.Organization, b *db.Board) string {
 	return FrameRoot + workspacePath(o)[len(Root):] + "/" + b.Slug
 }
 
-// frameSite is what the pages in the widget have in common.
+// frameSite returns the common parts of the pages in the widget.
 func (v *visit) frameSite(b *db.Board, current string) view {
 	at := framePath(v.org, b)
 	of := view{Title: b.Name + " – " + v.org.Name, Site: v.org.Name, Board: b.Name, Hidden: true}
@@ -40,7 +40,7 @@ func (v *visit) frameSite(b *db.Board, current string) view {
 	return of
 }
 
-// frameBoard is the list of a board's posts, with a search.
+// frameBoard lists a board's posts, with a search.
 func (p *Pages) frameBoard(ctx context.Context, v *visit) (*answer, error) {
 	b, err := p.onBoard(ctx, v)
 	if err != nil {
@@ -63,7 +63,7 @@ func (p *Pages) frameBoard(ctx context.Context, v *visit) (*answer, error) {
 	return v.found("frame_board", of)
 }
 
-// framePost is a post with its comments.
+// framePost shows a post with its comments.
 func (p *Pages) framePost(ctx context.Context, v *visit) (*answer, error) {
 	b, one, err := p.onPost(ctx, v)
 	if err != nil {
@@ -92,7 +92,7 @@ func (p *Pages) framePost(ctx context.Context, v *visit) (*answer, error) {
 	return v.found("frame_post", of)
 }
 
-// frameChangelog is the list of what was published.
+// frameChangelog lists the published entries.
 func (p *Pages) frameChangelog(ctx context.Context, v *visit) (*answer, error) {
 	b, err := p.onBoard(ctx, v)
 	if err != nil {

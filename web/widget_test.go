@@ -45,7 +45,7 @@ func TestTheWidget(t *testing.T) {
 	})
 }
 
-// widget is a tenant with a public board whose widget pages of the product may hold.
+// widget makes a public board and lets pages of the product embed its widget.
 func (n *tenant) widget(t *testing.T) *tenant {
 	t.Helper()
 	n.public(t)
@@ -53,13 +53,13 @@ func (n *tenant) widget(t *testing.T) *tenant {
 	return n
 }
 
-// allow lets pages of the product hold the widget.
+// allow lets pages of the product embed the widget.
 func (n *tenant) allow(t *testing.T) {
 	t.Helper()
 	n.Make(t, http.MethodPut, "/v1/widget/origins", object{"origins": []string{product, "http://localhost:3000"}})
 }
 
-// inFrame is the page of the board in the widget.
+// inFrame is the path of the board in the widget.
 func (n *tenant) inFrame() string { return "/w/" + n.slug + "/ideas" }
 
 func framePages(t *testing.T, n *tenant) {
@@ -95,7 +95,7 @@ func framePages(t *testing.T, n *tenant) {
 	}
 }
 
-// ancestors are the origins that a page may be framed by.
+// ancestors returns the origins that may frame a page.
 func (a answered) ancestors() string {
 	return regexp.MustCompile(`frame-ancestors ([^;]*)`).FindStringSubmatch(a.Header.Get("Content-Security-Policy"))[1]
 }
@@ -164,7 +164,7 @@ func TestTheWidgetsScriptIsUnder15KBGzipped(t *testing.T) {
 	require.Less(t, small.Len(), 15_000)
 }
 
-// settings are what the script is told.
+// settings returns the configuration of the script.
 func (n *tenant) settings(t *testing.T) object {
 	t.Helper()
 	a := n.read(t, "/widget/"+n.slug+"/ideas", "Origin", product)
@@ -211,7 +211,7 @@ func widgetNewest(t *testing.T, n *tenant) {
 	require.Eventually(t, func() bool { return n.settings(t)["newest"] == "" && n.settings(t)["changelog"] == false }, testkit.Wait, testkit.Wait/1000)
 }
 
-// token is one that the organization's server signs.
+// token is a token that the organization's server signs.
 func (n *tenant) token(t *testing.T, subject string, more object) string {
 	t.Helper()
 	claims := jwt.MapClaims{
@@ -240,7 +240,7 @@ func given(token string) string { return `{"token":"` + token + `"}` }
 func identifies(t *testing.T, n *tenant) {
 	n.widget(t)
 	token := n.token(t, "acct-7", object{"email": "ada@example.com", "name": "Ada"})
-	for range 2 { // a token that comes again is harmless
+	for range 2 { // a repeated token is harmless
 		a := n.identify(t, given(token))
 		require.Equal(t, http.StatusNoContent, a.StatusCode, a.body)
 		require.Empty(t, a.body, "nothing that the organization knows of the contact")
@@ -315,7 +315,8 @@ func identifyUnknown(t *testing.T, n *tenant) {
 }
 
 func identifyLimited(t *testing.T, _ *tenant) {
-	// A service of its own: its limits count for all that come from here.
+	// The test starts a service of its own, because the limits count all requests from this
+	// network.
 	own := &tenant{Tenant: apptest.Start(t, apptest.Options{Environ: []string{"EARSHOT_TRUSTED_PROXIES=127.0.0.1/32"}}).Tenant(t)}
 	own.widget(t)
 	from := func(address string) answered { return own.identify(t, given("a.b.c"), "X-Forwarded-For", address) }

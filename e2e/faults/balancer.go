@@ -13,16 +13,16 @@ import (
 )
 
 const (
-	// healthEvery is how often a balancer asks each backend whether it is ready.
+	// healthEvery is the interval between readiness checks of a backend.
 	healthEvery = 250 * time.Millisecond
 	// dialTimeout bounds a connection to a backend; on loopback it takes microseconds.
 	dialTimeout = time.Second
 )
 
-// balancer passes TCP connections on to the backends that say on /readyz that they are
-// ready, one after the other. While none says so it takes them all, because an API without
-// Temporal goes on writing. It knows nothing of requests and repeats none: a connection
-// goes to another backend only when the first one can't be reached, before a byte was sent.
+// balancer passes TCP connections on, in turn, to the backends whose /readyz reports ready. While
+// no backend is ready it uses all of them, because an API without Temporal still accepts writes. It
+// works below HTTP and repeats no request. If it can't reach a backend, it tries the next one
+// before any byte is sent.
 type balancer struct {
 	listener net.Listener
 	backends []*backend
@@ -58,7 +58,7 @@ func newBalancer(addresses ...string) (*balancer, error) {
 
 func (b *balancer) address() string { return b.listener.Addr().String() }
 
-// close ends all connections and waits for what the balancer does.
+// close ends all connections and waits for the balancer's goroutines.
 func (b *balancer) close() {
 	b.stop()
 	_ = b.listener.Close()
@@ -70,7 +70,7 @@ func (b *balancer) close() {
 	b.all.Wait()
 }
 
-// watch asks the backend whether it is ready until the context ends.
+// watch checks the backend's readiness until the context ends.
 func (to *backend) watch(ctx context.Context) {
 	ask := http.Client{Timeout: askTimeout, Transport: &http.Transport{DisableKeepAlives: true}}
 	for {
@@ -111,8 +111,8 @@ func (b *balancer) serve(near net.Conn) {
 	both.Wait()
 }
 
-// dial connects to the next backend in turn, or to the first one after it that can be
-// reached; those that aren't ready come last.
+// dial connects to the next backend in turn, or to the first one after it that it can reach. It
+// tries ready backends first.
 func (b *balancer) dial() net.Conn {
 	turn := b.next.Add(1)
 	for _, ready := range []bool{true, false} {
@@ -129,8 +129,8 @@ func (b *balancer) dial() net.Conn {
 	return nil
 }
 
-// passOn copies what one side sends to the other, and then that it sends no more. A side
-// that is gone ends both.
+// passOn copies bytes from one side to the other. At the end of the input it closes the writing
+// half of the other side. If either side fails, both connections are reset.
 func passOn(to, from net.Conn) {
 	_, err := io.Copy(to, from)
 	if tcp, ok := to.(*net.TCPConn); ok && err == nil {

@@ -11,11 +11,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fakeAPI answers /readyz as it is told to, and everything else with its name.
+// fakeAPI answers /readyz with a status that the test sets, and every other path with its name.
 type fakeAPI struct {
 	*httptest.Server
 	refuses atomic.Bool
-	// asked counts questions for readiness.
+	// asked counts readiness checks.
 	asked atomic.Int64
 }
 
@@ -36,7 +36,7 @@ func newFakeAPI(t *testing.T, name string) *fakeAPI {
 	return a
 }
 
-// awaitNotice waits until the balancer has heard what the API says now.
+// awaitNotice waits until the balancer has seen the API's present answer.
 func (a *fakeAPI) awaitNotice(t *testing.T) {
 	t.Helper()
 	before := a.asked.Load()
@@ -58,7 +58,7 @@ func newBalancerOf(t *testing.T, of ...*fakeAPI) *balancer {
 	return b
 }
 
-// answered counts who answers ten requests, each on a connection of its own.
+// answered sends ten requests, each on its own connection, and counts the answers by API.
 func answered(t *testing.T, b *balancer) map[string]int {
 	t.Helper()
 	ask := http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}

@@ -12,7 +12,7 @@ import (
 	"github.com/go-faster/errors"
 )
 
-// diskFull is the part whose Postgres has a disk of its own.
+// diskFull is the part whose Postgres has its own disk.
 const diskFull = "disk"
 
 const (
@@ -20,13 +20,13 @@ const (
 	diskSize = "320m"
 	// fullFor is long enough for Postgres to notice at a commit, and to try again.
 	fullFor = 10 * time.Second
-	// diskEvents are written around it.
+	// diskEvents is how many events the load writes during the part.
 	diskEvents = 3000
 )
 
-// onFullDisk runs a stack whose Postgres lies on a disk of its own, in memory, fills
-// that disk under load and makes room again. Only root may mount; where it can't be
-// done the figures say so.
+// onFullDisk runs a stack whose Postgres uses its own disk, in memory. It fills that disk under
+// load and then makes room again. Only root may mount; without that permission the part is skipped
+// and the figures record the reason.
 func onFullDisk(ctx context.Context, o options, dir, program string, f *figures, progress func(string, ...any)) error {
 	disk := filepath.Join(dir, "postgres")
 	if err := os.MkdirAll(disk, 0o755); err != nil {
@@ -43,7 +43,7 @@ func onFullDisk(ctx context.Context, o options, dir, program string, f *figures,
 	if err != nil {
 		return err
 	}
-	defer func() { r.close(false) }() // its disk goes, too
+	defer func() { r.close(false) }() // The disk is removed as well.
 	ended := make(chan error, 1)
 	go func() { ended <- r.load.until(ctx, diskEvents) }()
 	if err := r.fillDisk(ctx, disk); err != nil {
@@ -60,8 +60,8 @@ func onFullDisk(ctx context.Context, o options, dir, program string, f *figures,
 	return f.take(ctx, diskFull, r)
 }
 
-// fillDisk leaves no room for a while. Postgres ends by itself when it can't write its
-// log; it is started again, as a service manager would.
+// fillDisk keeps the disk full for fullFor. Postgres exits when it can't write its log, and
+// fillDisk then restarts it as a service manager would.
 func (r *run) fillDisk(ctx context.Context, disk string) error {
 	if err := await(ctx, "some events", func() bool { return len(r.load.acknowledged()) > diskEvents/10 }); err != nil {
 		return err
@@ -94,8 +94,8 @@ func (r *run) fillDisk(ctx context.Context, disk string) error {
 	return nil
 }
 
-// toldOfFullDisk reports whether Postgres said that it has no room. Its own log lies on
-// that disk, so what it answered to the service counts, too.
+// toldOfFullDisk reports whether Postgres reported that the disk is full. Postgres's own log is on
+// that disk, so its errors in the logs of the service count, too.
 func (r *run) toldOfFullDisk() bool {
 	logs := []string{r.stack.postgres.Log(), r.stack.postgres.Log() + ".old"}
 	for _, p := range r.stack.services {
@@ -107,18 +107,18 @@ func (r *run) toldOfFullDisk() bool {
 	})
 }
 
-// fill appends until nothing more fits.
+// fill appends to the file until the disk is full.
 func fill(path string) error {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return errors.Wrap(err, "fill the disk")
 	}
-	_, _ = io.Copy(file, zeros{}) // it ends with the disk
+	_, _ = io.Copy(file, zeros{}) // The copy ends when the disk is full.
 	_ = file.Close()
 	return nil
 }
 
-// zeros reads as zeros without an end.
+// zeros is an endless reader of zero bytes.
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) {

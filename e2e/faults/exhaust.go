@@ -10,21 +10,20 @@ import (
 )
 
 const (
-	// exhaustedFor is longer than a statement's 5 s, so that everything of the
-	// service's meets a database that takes no connection.
+	// exhaustedFor is longer than the statement timeout of 5 s, so every statement of the service
+	// meets a database that accepts no connections.
 	exhaustedFor = 8 * time.Second
-	// exhaustedEvents are written around it.
+	// exhaustedEvents is how many events the load writes during the part.
 	exhaustedEvents = 2000
-	// exhausting is the name by which the harness knows its connections.
+	// exhausting is the application name of the harness's connections.
 	exhausting = "exhausting"
-	// dialers are more than a pool of the service's has connections to dial with.
+	// dialers is larger than the number of connections that one pool of the service can dial.
 	dialers = 32
-	// mostConnections are so many of Postgres's 200 that not even one pool has room
-	// beside them.
+	// mostConnections leaves fewer of Postgres's 200 connections than one pool of the service needs.
 	mostConnections = 190
 )
 
-// exhaustion takes all of Postgres's connections and ends the service's, under load.
+// exhaustion takes all of Postgres's connections and ends those of the service, under load.
 func (r *run) exhaustion(ctx context.Context, f *figures) error {
 	ended := make(chan error, 1)
 	go func() { ended <- r.load.until(ctx, exhaustedEvents) }()
@@ -39,7 +38,7 @@ func (r *run) exhaustion(ctx context.Context, f *figures) error {
 	return <-ended
 }
 
-// exhaust returns how many connections it held in the end.
+// exhaust returns the number of connections that it held at the end.
 func (r *run) exhaust(ctx context.Context) (held int, err error) {
 	ours := r.stack.direct + "&application_name=" + exhausting
 	ender, err := pgx.Connect(ctx, ours)
@@ -50,14 +49,14 @@ func (r *run) exhaust(ctx context.Context) (held int, err error) {
 	at := time.Now()
 	dialing, cancel := context.WithDeadline(ctx, at.Add(exhaustedFor))
 	defer cancel()
-	taken := make(chan *pgx.Conn, 2*mostConnections) // more than Postgres has
+	taken := make(chan *pgx.Conn, 2*mostConnections) // More than Postgres has.
 	var all sync.WaitGroup
 	for range dialers {
 		all.Go(func() { hold(dialing, ours, taken) })
 	}
 	for err == nil && pause(dialing, 5*lookEvery) == nil {
-		// Those that aren't ours end, and we are faster than their pools, or in the next
-		// round.
+		// End all other connections. The harness takes the free slots before the service's pools do,
+		// or in the next round.
 		_, err = ender.Exec(ctx, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 			WHERE datname = current_database() AND application_name <> $1`, exhausting)
 	}
@@ -80,7 +79,7 @@ func hold(ctx context.Context, url string, taken chan<- *pgx.Conn) {
 	for ctx.Err() == nil {
 		c, err := pgx.Connect(ctx, url)
 		if err != nil {
-			_ = pause(ctx, lookEvery) // none is free
+			_ = pause(ctx, lookEvery) // No connection is free.
 			continue
 		}
 		taken <- c

@@ -18,7 +18,7 @@ import (
 	"earshot/internal/testkit"
 )
 
-// built is where TestMain builds the program with failpoints.
+// built is the path at which TestMain builds the program with failpoints.
 var built string
 
 // program is the path of the built program.
@@ -88,11 +88,11 @@ func TestNothingIsLostWhileEverythingIsKilled(t *testing.T) {
 	require.Positive(t, f.Outside.Copied)
 }
 
-// TestHostileReceiversAreSurvivedWithinTheBoundOfMemory has one of each kind; `make faults`
-// has eight.
+// TestHostileReceiversAreSurvivedWithinTheBoundOfMemory runs one receiver of each kind; `make
+// faults` runs eight.
 func TestHostileReceiversAreSurvivedWithinTheBoundOfMemory(t *testing.T) {
 	t.Parallel()
-	dir, err := os.MkdirTemp("", "earshot-faults-") // as above
+	dir, err := os.MkdirTemp("", "earshot-faults-") // Short and open, as above.
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	f, err := play(t.Context(), options{connections: 8, short: true, only: hostileReceivers}, dir, program(), t.Logf)

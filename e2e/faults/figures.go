@@ -14,37 +14,39 @@ import (
 	"earshot/e2e/faults/check"
 )
 
-// figures are what a run found. Durations are in nanoseconds in JSON.
+// figures is the result of a run. Durations are in nanoseconds in JSON.
 type figures struct {
-	// Quickstart and Rolling are of a stack for production.
+	// Quickstart and Rolling are measured only with -production.
 	Quickstart  time.Duration  `json:"quickstart"`
 	Rolling     rollingFigures `json:"rolling"`
 	Postgres    string         `json:"postgres"`
 	Temporal    string         `json:"temporal"`
 	RetryDelays string         `json:"retryDelays"`
 	KillEvery   time.Duration  `json:"killEvery"`
-	// RandomEvents were acknowledged in the part with random kills, within RandomTime.
+	// RandomEvents is how many events were acknowledged in the part with random kills, within
+	// RandomTime.
 	RandomEvents int           `json:"randomEvents"`
 	RandomTime   time.Duration `json:"randomTime"`
-	// Repeated requests got no answer, or one that it can't be done now.
+	// Repeated counts the requests that got no answer or a temporary error, and were sent again.
 	Repeated int64 `json:"repeated"`
-	// Replayed of them had an Idempotency-Key and had taken effect.
+	// Replayed counts the repeated requests with an Idempotency-Key that had already taken effect.
 	Replayed int64 `json:"replayed"`
-	// Kills are counted by what was killed, cut or filled.
+	// Kills counts the faults by kind, for example "postgres" or "disk full".
 	Kills map[string]int `json:"kills"`
 	// Points are the failpoints at which a process was killed.
 	Points []string `json:"points"`
-	// CommitToStart is from the restart after a kill between a commit and the start to
-	// the first attempt; Redone is from a kill during an attempt to the next.
+	// CommitToStart is the time from the restart, after a kill between commit and start, to the
+	// first attempt. Redone is the time from a kill during an attempt to the next attempt.
 	CommitToStart spread         `json:"commitToStart"`
 	Redone        spread         `json:"redone"`
 	DiskFull      string         `json:"diskFull"`
 	Hostile       hostileFigures `json:"hostile"`
-	// Outside is what end-users did, and who kept a copy.
+	// Outside has the figures of end-users and of the client that keeps a copy.
 	Outside outsideFigures `json:"outside"`
-	// Unasked counts the service's processes that ended and weren't killed.
+	// Unasked counts the service's processes that ended without being killed.
 	Unasked int `json:"unasked"`
-	// Checks are the checker's reports, each of all that its stack did so far.
+	// Checks has one report for each check. A report covers everything that its stack has done so
+	// far.
 	Checks     []checked `json:"checks"`
 	Violations []string  `json:"violations"`
 }
@@ -54,7 +56,7 @@ type checked struct {
 	Report check.Report `json:"report"`
 }
 
-// spread is how long something took, several times.
+// spread sums up repeated measurements of one duration.
 type spread struct {
 	Times int           `json:"times"`
 	P50   time.Duration `json:"p50"`
@@ -73,7 +75,7 @@ func (s spread) String() string {
 	return fmt.Sprintf("p50 %s, max %s, of %d", s.P50.Round(time.Millisecond), s.Max.Round(time.Millisecond), s.Times)
 }
 
-// versions asks what runs.
+// versions reads the versions of Postgres and Temporal.
 func (f *figures) versions(ctx context.Context, r *run) error {
 	conn, err := pgx.Connect(ctx, r.stack.direct)
 	if err != nil {
@@ -91,18 +93,18 @@ func (f *figures) versions(ctx context.Context, r *run) error {
 	return nil
 }
 
-// violation notes what must not be.
+// violation records a broken guarantee.
 func (f *figures) violation(format string, args ...any) {
 	f.Violations = append(f.Violations, fmt.Sprintf(format, args...))
 }
 
-// anything reports whether something was found that is worth a look at the databases:
-// a violation, or an error that isn't somebody's who ended the run.
+// anything reports whether the databases are worth keeping: there is a violation, or an error that
+// isn't due to the end of the context.
 func (f *figures) anything(ctx context.Context, err error) bool {
 	return f != nil && len(f.Violations) > 0 || err != nil && ctx.Err() == nil
 }
 
-// take checks a stack after a part and takes in its figures.
+// take checks a stack after a part and adds the report to the figures.
 func (f *figures) take(ctx context.Context, after string, r *run) error {
 	report, err := r.check(ctx, f)
 	if err != nil {
@@ -116,7 +118,7 @@ func (f *figures) take(ctx context.Context, after string, r *run) error {
 	return nil
 }
 
-// count adds what was done to a stack, once all is done.
+// count adds the figures of a stack after its last part.
 func (f *figures) count(r *run) {
 	f.Repeated += r.load.repeated.Load()
 	f.Replayed += r.plain.replayed.Load() + r.mixed.replayed.Load()
@@ -156,14 +158,14 @@ func (f *figures) text() string {
 	row("commit → kill → first attempt", "%s (bound %s)", f.CommitToStart, startBound)
 	row("attempt → kill → attempt again", "%s (bound %s)", f.Redone, redoneBound)
 	if n := len(f.Checks); n > 0 {
-		// Of the last check, which counts all of its stack. A backlog is part of these, so
-		// they have no bound.
+		// Use the last check, because it covers everything that its stack did. These times include a
+		// backlog, so they have no bound.
 		under := f.Checks[n-1].Report
 		row("under load: kill → first attempt", "%s after the restart of an API or a worker", under.Restarted)
 		row("under load: attempt → attempt again", "%s", under.Redone)
 	}
 	for _, c := range f.Checks {
-		c.Report.Violations, c.Report.ViolationsTotal = nil, 0 // they follow
+		c.Report.Violations, c.Report.ViolationsTotal = nil, 0 // All violations are printed below.
 		said := strings.ReplaceAll(strings.TrimSpace(c.Report.String()), "\n", "\n  ")
 		fmt.Fprintf(&b, "checked after %s:\n  %s\n", c.After, said)
 	}

@@ -11,34 +11,34 @@ import (
 	"earshot/internal/publicid"
 )
 
-// hostileReceivers is the part that has a stack of its own, because the checker would
-// look for receipts that these receivers don't write.
+// hostileReceivers is the part with hostile receivers. It has its own stack, because these
+// receivers don't write the ledger that the checker reads.
 const hostileReceivers = "hostile"
 
 const (
-	// hostileTenants have a receiver of each kind each: with more than twenty kinds, three
-	// webhooks' worth of places.
+	// hostileTenants is the number of tenants. Each one has a receiver of every kind. With more than
+	// twenty kinds, that is three times the concurrent attempts of one webhook.
 	hostileTenants = 8
-	// hostileEvents of the load have the processes do everything once before they are
-	// measured.
+	// hostileEvents warms the processes up before their memory is measured.
 	hostileEvents = 100
-	// mostGrowth is what each process may take more, in bytes.
+	// mostGrowth bounds the memory growth of each process, in bytes.
 	mostGrowth = 50 << 20
-	// attemptBound is an attempt's 10 s, and a second for a machine that is busy.
+	// attemptBound is the attempt timeout of 10 s plus 1 s for a busy machine.
 	attemptBound = 11 * time.Second
-	// mostKept of an answer (specification, Delivery log).
+	// mostKept bounds the stored part of a response body (specification, Delivery log).
 	mostKept = 16 << 10
 )
 
-// hostileFigures are of the part with hostile receivers.
+// hostileFigures has the figures of the part with hostile receivers.
 type hostileFigures struct {
 	Kinds int `json:"kinds"`
-	// Deliveries ended as they should, after Attempts.
+	// Deliveries counts those that ended as expected, and Attempts their attempts.
 	Deliveries int `json:"deliveries"`
 	Attempts   int `json:"attempts"`
-	// Longest is the attempt that took longest.
+	// Longest is the longest duration of an attempt.
 	Longest time.Duration `json:"longest"`
-	// Growth is what each process took more at most, in bytes; LeftOut is why there is none.
+	// Growth is the largest memory growth of each process, in bytes. If it couldn't be measured,
+	// LeftOut has the reason.
 	Growth  map[string]int64 `json:"growth,omitempty"`
 	LeftOut string           `json:"leftOut,omitempty"`
 }
@@ -61,7 +61,8 @@ type target struct {
 	receiver *hostile.Receiver
 }
 
-// onHostile sends an event to every kind at once, until its deliveries have ended.
+// onHostile sends an event to every kind of receiver at the same time and waits until all
+// deliveries have ended.
 func onHostile(
 	ctx context.Context, o options, dir, program string, f *figures, progress func(string, ...any),
 ) (err error) {
@@ -116,8 +117,8 @@ func onHostile(
 	return nil
 }
 
-// openHostile makes tenants with a webhook at each kind of receiver. What it returns
-// beside an error is to be closed, too.
+// openHostile makes tenants with a webhook for each kind of receiver. The caller closes the
+// returned receivers, even after an error.
 func (r *run) openHostile(ctx context.Context) (tenants []*tenant, targets []target, err error) {
 	kinds, err := hostile.Kinds()
 	if err != nil {
@@ -148,8 +149,8 @@ func (r *run) openHostile(ctx context.Context) (tenants []*tenant, targets []tar
 	return tenants, targets, nil
 }
 
-// markMemory is where the growth of each process begins. Where the system doesn't tell,
-// the figures say so.
+// markMemory starts the measurement of each process's memory. If the system can't measure it, the
+// figures record the reason.
 func (r *run) markMemory(f *figures) error {
 	f.Hostile.Growth = map[string]int64{}
 	for _, p := range r.stack.services {
@@ -182,7 +183,7 @@ func (r *run) measureMemory(f *figures) error {
 
 func mebibytes(n int64) float64 { return float64(n) / (1 << 20) }
 
-// judge holds what became of a webhook's delivery against what its kind should come to.
+// judge compares the result of a webhook's delivery with the expected result for its kind.
 func (r *run) judge(ctx context.Context, t target, f *figures) error {
 	status, wanted := "succeeded", 1
 	if t.Error != "" {

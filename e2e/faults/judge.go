@@ -9,10 +9,10 @@ import (
 	"earshot/e2e/faults/outside"
 )
 
-// stepTime bounds the wait for a copy to be in step once there is quiet.
+// stepTime bounds the wait for a copy to be in step after the load is quiet.
 const stepTime = 30 * time.Second
 
-// outsideFigures are what they did.
+// outsideFigures has the figures of the outsiders.
 type outsideFigures struct {
 	Interactions int `json:"interactions"`
 	Confirmed    int `json:"confirmed"`
@@ -22,8 +22,8 @@ type outsideFigures struct {
 	Pages        int `json:"pages"`
 }
 
-// judge holds what they know against what there is, and acknowledges what they have caused. It wants
-// quiet.
+// judge compares the outsiders' records with the service, and acknowledges the changes that they
+// made. Call it only when no delivery is pending.
 func (o *outsiders) judge(ctx context.Context, f *figures) error {
 	for _, err := range o.broken {
 		f.violation("outside: %v", err)
@@ -57,7 +57,8 @@ func (o *outsiders) judge(ctx context.Context, f *figures) error {
 	return nil
 }
 
-// acknowledge has the checker look for the events of what counts, and for their deliveries.
+// acknowledge gives the checker the confirmed interactions, so that it checks their events and
+// deliveries.
 func (o *outsiders) acknowledge(made outside.Made) {
 	for kind, event := range map[outside.Kind]string{outside.Post: postCreated, outside.Vote: voteCreated, outside.Comment: commentCreated} {
 		for _, id := range made[kind] {
@@ -84,7 +85,7 @@ func (o *outsiders) figures(interactions []outside.Interaction, letters map[stri
 	return f
 }
 
-// inStep wants the copy to be the list, once it has caught up.
+// inStep checks that the copy equals the list after it has caught up.
 func (o *outsiders) inStep(ctx context.Context, f *figures) error {
 	until := time.Now().Add(stepTime)
 	for {
@@ -110,7 +111,7 @@ func (o *outsiders) inStep(ctx context.Context, f *figures) error {
 	}
 }
 
-// erased are who was erased, for the checker.
+// erased returns the erased persons for the checker.
 func (o *outsiders) erased() (e check.Erased) {
 	if o == nil {
 		return e

@@ -13,7 +13,7 @@ import (
 	"earshot/internal/devstack"
 )
 
-// kills is what was done to a stack, for the checker.
+// kills records the faults of a stack, for the checker.
 type kills struct {
 	mu  sync.Mutex
 	all []check.Kill
@@ -25,22 +25,22 @@ func (k *kills) add(what string, at, back time.Time) {
 	k.all = append(k.all, check.Kill{At: at, What: what, Back: back})
 }
 
-// list is all of them so far.
+// list returns a copy of all faults so far.
 func (k *kills) list() []check.Kill {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return append([]check.Kill{}, k.all...)
 }
 
-// killService kills a process and waits for the next one to be ready.
+// killService kills a process and waits until its successor is ready.
 func (s *stack) killService(ctx context.Context, k *kills, p *service) error {
 	before := p.generation()
 	at := p.kill()
 	if err := p.awaitReady(ctx, before); err != nil {
 		return err
 	}
-	// It is back when it was started, not when it was ready: the time between is part
-	// of a recovery.
+	// Back is the moment of the start, not of readiness. The time between them is part of the
+	// recovery.
 	k.add(p.name, at, p.started(before+1))
 	return nil
 }
@@ -67,7 +67,7 @@ func (s *stack) restartPostgres(ctx context.Context) error {
 	return nil
 }
 
-// lead points the links to a server at where it is now.
+// lead points the links of a server at its present address.
 func (s *stack) lead(to, address string) {
 	for _, l := range s.links {
 		if l.to == to {
@@ -87,7 +87,7 @@ func (s *stack) cutFor(ctx context.Context, k *kills, l link, c cut, during time
 	return pause(ctx, during)
 }
 
-// pause waits; the error is that of a context that ended.
+// pause waits, and returns the context's error if that ends first.
 func pause(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():

@@ -13,38 +13,39 @@ import (
 )
 
 const (
-	// retryPause lies before a write is asked for again.
+	// retryPause is the pause before a write is repeated.
 	retryPause = 50 * time.Millisecond
-	// mostPending is how many deliveries may wait before the load does: some seconds of
-	// work. More would hide what a kill does, less would stop the load at each kill. With
-	// its database in a Postgres that waits for the disk, Temporal does a fifth in that time.
+	// mostPending is how many deliveries may be pending before the load pauses: some seconds of
+	// work. A higher limit would hide the effect of a kill, and a lower one would stop the load at
+	// each kill. In production, Temporal's Postgres waits for the disk, and Temporal does a fifth of
+	// the work in the same time.
 	mostPending           = 1500
 	mostPendingProduction = 300
-	// countEvery is how often what is pending is counted.
+	// countEvery is the interval between counts of the pending deliveries.
 	countEvery = 500 * time.Millisecond
-	// One write of so many goes to the tenant whose receivers are slow, flaky or dead,
-	// and has four deliveries.
+	// mixedShare: one write in ten goes to the tenant with slow, flaky and dead receivers, and has
+	// four deliveries.
 	mixedShare = 10
 )
 
-// load are writes from several connections, each repeated until it is acknowledged.
+// load writes from several connections and repeats each write until it is acknowledged.
 type load struct {
 	run  *run
 	most int64 // pending deliveries
 	next atomic.Int64
-	// base is the number before the first of the events that were asked for.
+	// base is the number before the first event of the present call of until.
 	base    atomic.Int64
 	pending atomic.Int64
-	// repeated counts requests that were asked again.
+	// repeated counts requests that were sent again.
 	repeated atomic.Int64
 
 	mu    sync.Mutex
 	acked []check.Write
-	// failure is why the last of the repeated requests failed.
+	// failure is the error of the last repeated request.
 	failure error
 }
 
-// acknowledged are the writes so far that the API answered for.
+// acknowledged returns the writes that the API has acknowledged so far.
 func (l *load) acknowledged() []check.Write {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -57,8 +58,8 @@ func (l *load) acknowledge(of written) {
 	l.acked = append(l.acked, check.Write{Subject: of.subject, Type: of.event, At: time.Now()})
 }
 
-// until writes so many events, or until the context ends if there are none given,
-// which is no error then.
+// until writes the given number of events. With 0 it writes until the context ends, and returns no
+// error then.
 func (l *load) until(ctx context.Context, events int) error {
 	var all sync.WaitGroup
 	counting, stop := context.WithCancel(ctx)
@@ -91,7 +92,7 @@ func (l *load) tenantOf(i int64) *tenant {
 	return l.run.plain
 }
 
-// more writes so many events of one tenant.
+// more writes the given number of events of one tenant.
 func (l *load) more(ctx context.Context, t *tenant, events int) error {
 	for range events {
 		l.insist(ctx, t, int(l.next.Add(1)))
@@ -99,7 +100,7 @@ func (l *load) more(ctx context.Context, t *tenant, events int) error {
 	return ctx.Err()
 }
 
-// insist makes a write until it is acknowledged.
+// insist repeats a write until it is acknowledged.
 func (l *load) insist(ctx context.Context, t *tenant, i int) {
 	wanted := t.task(i)
 	for ctx.Err() == nil {
@@ -113,14 +114,14 @@ func (l *load) insist(ctx context.Context, t *tenant, i int) {
 			return
 		}
 		if ctx.Err() != nil {
-			return // the load was ended, not the request
+			return // The load was ended; the request didn't fail.
 		}
 		l.failed(err)
 		_ = pause(ctx, retryPause)
 	}
 }
 
-// failed counts a request that has to be asked again.
+// failed counts a request that has to be sent again.
 func (l *load) failed(err error) {
 	l.repeated.Add(1)
 	l.mu.Lock()
@@ -134,7 +135,8 @@ func (l *load) lastFailure() error {
 	return l.failure
 }
 
-// count keeps the number of pending deliveries; while the database is away it stays.
+// count updates the number of pending deliveries. While the database is away, the number stays the
+// same.
 func (l *load) count(ctx context.Context) {
 	for pause(ctx, countEvery) == nil {
 		if n, err := l.run.pending(ctx); err == nil {
@@ -150,12 +152,12 @@ func (r *run) pending(ctx context.Context) (n int, err error) {
 	return check.Pending(ctx, r.stack.direct)
 }
 
-// number asks the database for one.
+// number runs a query whose result is one number.
 func (r *run) number(ctx context.Context, question string, args ...any) (n int, err error) {
 	return n, r.ask(ctx, []any{&n}, question, args...)
 }
 
-// ask takes in the one row that the database answers, past every link that is cut.
+// ask scans the one row of a query. It connects directly, so a cut link doesn't affect it.
 func (r *run) ask(ctx context.Context, into []any, question string, args ...any) error {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()

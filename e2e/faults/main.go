@@ -1,13 +1,17 @@
-// Command faults kills the service and what it depends on, while events are written,
-// and proves from a receiver's ledger that nothing was lost (`make faults`).
+// Command faults kills the service and its servers while events are written. It then proves from a
+// receiver's ledger that nothing was lost (`make faults`).
 //
-// It starts everything itself, on loopback: Postgres, Temporal with a database on
-// disk, an API and two workers of a program that is built with failpoints, a link that
-// can be cut between each process and each server, and a receiver that is never
-// killed. It ends only processes that it started, and removes what it wrote, unless it found something.
+// It starts everything itself, on loopback:
+//   - Postgres
+//   - Temporal with a database on disk
+//   - an API and two workers, built with failpoints
+//   - for each process and each server, a link that can be cut
+//   - a receiver that is never killed
 //
-// The harness knows nothing of what should have arrived: the packages ledger,
-// receiver and check do, and share no code with the service.
+// It ends only its own processes. It removes its files unless it found something.
+//
+// The packages ledger, receiver and check decide which events should have arrived. They share no
+// code with the service.
 package main
 
 import (
@@ -35,17 +39,17 @@ type options struct {
 	connections int
 	only        string
 	asJSON      bool
-	// production is a stack as it runs in production: temporal-server in place of the dev
-	// server, and two APIs behind a balancer.
+	// production selects a stack as in production: temporal-server in place of the dev server, and
+	// two APIs behind a balancer.
 	production bool
 	// keep leaves the stack running at the end, until the run is ended.
 	keep bool
-	// short is for CI: what is timed is tried once, only the failpoints that
-	// each delivery passes are tried, and there is one check, in the end.
+	// short is for CI: each timed scenario runs once, only the failpoints that every delivery passes
+	// are tried, and there is one check at the end.
 	short bool
 }
 
-// repository is the root, where tools/go.mod and temporal-dev.yaml lie.
+// repository is the root directory, with tools/go.mod and temporal-dev.yaml.
 var repository = "."
 
 func main() {
@@ -79,18 +83,19 @@ func main() {
 	}
 }
 
-// part is a part of a whole run, which is one after the other.
+// part is one step of a run. Parts run one after the other.
 type part struct {
 	name string
 	do   func(r *run, ctx context.Context, f *figures) error
-	// production says that it takes a stack for production.
+	// production marks a part that needs a stack for production.
 	production bool
 }
 
-// parts are in the order in which a check takes longer and longer.
+// parts are in the order of increasing check time: a check covers everything that its stack has
+// done.
 var parts = []part{
 	{"quickstart", (*run).quickstart, true},
-	// These two are timed, of a service that has nothing else to do.
+	// These two are timed, so they run while the service is idle.
 	{"commit", (*run).commitAndStart, false},
 	{"attempt", (*run).attempts, false},
 	{"rolling", (*run).rolling, true},
@@ -99,7 +104,7 @@ var parts = []part{
 	{"random", (*run).random, false},
 }
 
-// alone are the parts that have a stack of their own. They come first.
+// alone are the parts that have their own stack. They run first.
 var alone = []struct {
 	name string
 	do   func(ctx context.Context, o options, dir, program string, f *figures, progress func(string, ...any)) error
@@ -118,7 +123,7 @@ func names() (all []string) {
 	return all
 }
 
-// harness builds the program and plays.
+// harness builds the program and runs the parts.
 func harness(ctx context.Context, o options, progress func(string, ...any)) (found *figures, err error) {
 	dir, err := os.MkdirTemp("", "earshot-faults-")
 	if err != nil {
@@ -139,14 +144,14 @@ func harness(ctx context.Context, o options, progress func(string, ...any)) (fou
 	return play(ctx, o, dir, program, progress)
 }
 
-// play does the parts in a directory and returns what came of them. An error says that
-// it couldn't; what the service did wrong is among the figures.
+// play runs the parts in a directory and returns the figures. An error means that the harness
+// itself failed. Faults of the service are violations in the figures.
 func play(ctx context.Context, o options, dir, program string, progress func(string, ...any)) (*figures, error) {
 	wanted, err := regexp.Compile(o.only)
 	if err != nil {
 		return nil, errors.Wrap(err, "read -run")
 	}
-	// The user postgres has to pass through.
+	// The user postgres needs access to the directories below.
 	if err := os.Chmod(dir, 0o711); err != nil {
 		return nil, errors.Wrap(err, "open the directory")
 	}
@@ -162,7 +167,7 @@ func play(ctx context.Context, o options, dir, program string, progress func(str
 	return f, onStack(ctx, o, wanted, filepath.Join(dir, "stack"), program, f, progress)
 }
 
-// onStack does the parts that share a stack.
+// onStack runs the parts that share a stack.
 func onStack(
 	ctx context.Context, o options, wanted *regexp.Regexp, dir, program string, f *figures, progress func(string, ...any),
 ) (err error) {
@@ -207,7 +212,7 @@ func onStack(
 	return nil
 }
 
-// parts are those that are wanted of a stack.
+// parts returns the chosen parts that share a stack.
 func (o options) parts(wanted *regexp.Regexp) (chosen []part) {
 	for _, p := range parts {
 		if wanted.MatchString(p.name) && (o.production || !p.production) {
@@ -217,7 +222,7 @@ func (o options) parts(wanted *regexp.Regexp) (chosen []part) {
 	return chosen
 }
 
-// build makes the program that has failpoints.
+// build compiles the program with failpoints.
 func build(ctx context.Context, program string) error {
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-tags", "failpoints,nomsgpack", "-o", program, "./cmd/earshot")
 	cmd.Dir = repository

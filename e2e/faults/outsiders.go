@@ -14,26 +14,26 @@ import (
 )
 
 const (
-	// publicOrigin is where the operator says that readers find the boards.
+	// publicOrigin is the configured public address of the boards.
 	publicOrigin = "https://feedback.example.com"
-	// visitors act at once. Each takes so long from one interaction to the next that an organization's
-	// limit of 600 links in ten minutes isn't met.
+	// visitors is the number of concurrent visitors. interactionPause keeps them below an
+	// organization's limit of 600 links in ten minutes.
 	visitors         = 4
 	interactionPause = 3 * time.Second
-	// leaveEvery is from one person who leaves to the next, in a whole run.
+	// leaveEvery is the interval between erasures in a full run.
 	leaveEvery = 20 * time.Second
-	// pollEvery is how often the copy catches up.
+	// pollEvery is the interval at which the copy catches up.
 	pollEvery = 300 * time.Millisecond
-	// firstLeaver is behind the numbers of all visitors.
+	// firstLeaver is higher than the numbers of all visitors.
 	firstLeaver = 1 << 20
 )
 
-// outsiders act on public boards and keep a copy, while things are killed.
+// outsiders act on public boards and keep a copy, during the kills.
 type outsiders struct {
 	run     *run
 	mailbox *outside.Mailbox
 	copy    *outside.Copy
-	// api is of the plain tenant, whose board visitors act on.
+	// api belongs to the plain tenant, which has the visitors' board.
 	api          *outside.API
 	site         outside.Site
 	place        outside.Place
@@ -49,7 +49,7 @@ type outsiders struct {
 	broken       []error
 }
 
-// newOutsiders opens a board for visitors, and another one for who leaves.
+// newOutsiders opens a board for visitors and one for the persons who are erased.
 func (r *run) newOutsiders(ctx context.Context) (*outsiders, error) {
 	o := &outsiders{
 		run: r, mailbox: outside.NewMailbox(filepath.Join(r.dir, "mail")), api: outside.NewAPI(r.stack.url, r.plain.key),
@@ -60,7 +60,7 @@ func (r *run) newOutsiders(ctx context.Context) (*outsiders, error) {
 	if o.site, o.place, err = r.openBoard(ctx, r.plain); err != nil {
 		return nil, err
 	}
-	// Receivers that take time have an erasure wait for attempts, which takes 15 s more.
+	// With slow receivers an erasure waits for attempts, which takes 15 s more.
 	left := r.mixed
 	if r.options.short {
 		left = r.plain
@@ -85,7 +85,7 @@ func (r *run) openBoard(ctx context.Context, t *tenant) (site outside.Site, plac
 	return site, outside.Place{Board: b.ID, On: post.ID, BoardPath: at, PostPath: at + "/" + post.Slug}, nil
 }
 
-// begin has them act until end, if they don't yet.
+// begin starts the outsiders, unless they are already active. They act until end.
 func (r *run) begin(ctx context.Context) (err error) {
 	if r.outsiders == nil {
 		if r.outsiders, err = r.newOutsiders(ctx); err != nil {
@@ -111,7 +111,7 @@ func (r *run) begin(ctx context.Context) (err error) {
 	return nil
 }
 
-// end waits until each has come to the end of what is under way.
+// end stops the outsiders and waits until they have finished their current action.
 func (o *outsiders) end() {
 	if o.stop != nil {
 		o.stop()
@@ -120,8 +120,7 @@ func (o *outsiders) end() {
 	}
 }
 
-// note keeps what somebody found that wasn't as promised. What was broken off, or cut off by the run's
-// end, isn't that.
+// note records a broken promise. It ignores cancelled actions and errors due to the end of the run.
 func (o *outsiders) note(ctx context.Context, err error) {
 	if err == nil || ctx.Err() != nil || errors.Is(err, context.Canceled) {
 		return
@@ -131,7 +130,7 @@ func (o *outsiders) note(ctx context.Context, err error) {
 	o.broken = append(o.broken, err)
 }
 
-// visit has one interaction after the other, each of somebody else.
+// visit makes one interaction after the other, each by a new visitor.
 func (o *outsiders) visit(ctx, acting context.Context) {
 	for acting.Err() == nil {
 		w, n := o.interaction()
@@ -153,8 +152,8 @@ func (o *outsiders) interaction() (*outside.Interaction, int) {
 	return w, n
 }
 
-// act sends a form and mostly uses its link, sometimes twice. A press is never broken off: who looks at
-// what there is has to know whether it counts.
+// act sends a form. It uses the link of four forms in five, sometimes twice. It never cancels a
+// press, because the judge has to know whether the press counts.
 func (o *outsiders) act(ctx, acting context.Context, w *outside.Interaction, n int) error {
 	v := o.site.Visitor(n, o.mailbox)
 	if err := v.Ask(acting, w); err != nil || n%5 == 4 {
@@ -170,7 +169,7 @@ func (o *outsiders) act(ctx, acting context.Context, w *outside.Interaction, n i
 	return v.PressAgain(ctx, w, link)
 }
 
-// leave has people leave, one after the other; in the short form one.
+// leave runs erasures one after the other. The short form runs one.
 func (o *outsiders) leave(ctx, acting context.Context) {
 	for acting.Err() == nil {
 		bounded, cancel := context.WithTimeoutCause(ctx, waitTimeout, errors.Errorf("not within %s", waitTimeout))

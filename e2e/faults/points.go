@@ -12,12 +12,12 @@ import (
 // trial is a kill at one failpoint.
 type trial struct {
 	at failpoint.Point
-	// feed causes what leads a process there, where the load doesn't.
+	// feed leads a process to the point if the load doesn't.
 	feed func(ctx context.Context) error
 }
 
-// killAtPoints kills the API and a worker once at each failpoint, under load. The load
-// meets those of every delivery, end-users theirs; the others are led up to.
+// killAtPoints kills the API and a worker once at each failpoint, under load. The load reaches the
+// points of every delivery, and end-users reach theirs. A feed leads to each of the others.
 func (r *run) killAtPoints(ctx context.Context) error {
 	if err := r.begin(ctx); err != nil {
 		return err
@@ -29,7 +29,7 @@ func (r *run) killAtPoints(ctx context.Context) error {
 		if r.options.short {
 			return r.chain(ctx, r.stack.workers[0], commonTrials())
 		}
-		// What is rare has to come to the worker that is armed.
+		// A rare event has to reach the armed worker, so the other worker stays down.
 		one, other := r.stack.workers[0], r.stack.workers[1]
 		before := other.generation()
 		other.hold(true)
@@ -53,14 +53,14 @@ func apiTrials() []trial {
 	}
 }
 
-// commonTrials are at points that every delivery passes.
+// commonTrials are at the points that every delivery passes.
 func commonTrials() []trial {
 	return []trial{
 		{at: failpoint.AfterClaim}, {at: failpoint.BeforeSend}, {at: failpoint.AfterSend}, {at: failpoint.AfterRecord},
 	}
 }
 
-// rareTrials are in an order in which each leaves what the next one needs.
+// rareTrials are ordered so that each one leaves the state that the next one needs.
 func (r *run) rareTrials() []trial {
 	return []trial{
 		{at: failpoint.SweepFound, feed: r.forget},
@@ -70,15 +70,15 @@ func (r *run) rareTrials() []trial {
 		{at: failpoint.RecoveryPage, feed: r.recover},
 		{at: failpoint.AfterPublication, feed: r.publishSoon},
 		{at: failpoint.RetentionBatch, feed: r.expire},
-		// Visitors, and who leaves, come there by themselves.
+		// Visitors and erased persons reach these without a feed.
 		{at: failpoint.BeforeLink}, {at: failpoint.AfterLink},
-		// Of the same recovery: Temporal makes its page again after two minutes.
+		// This uses the same recovery: Temporal repeats its page after two minutes.
 		{at: failpoint.AfterRecoveryPage},
 		{at: failpoint.SubjectPage}, {at: failpoint.AfterSubjectPage}, {at: failpoint.BeforeLastAnswers},
 	}
 }
 
-// chain kills a process and arms those that follow it with a point each.
+// chain kills a process and arms its successors with one point each.
 func (r *run) chain(ctx context.Context, p *service, trials []trial) error {
 	points := make([]failpoint.Point, len(trials))
 	for i, t := range trials {
@@ -111,19 +111,19 @@ func (r *run) chain(ctx context.Context, p *service, trials []trial) error {
 	return nil
 }
 
-// forget kills the API between a commit and the start, so that a sweep finds something.
+// forget kills the API between a commit and the start, so that a sweep finds a delivery.
 func (r *run) forget(ctx context.Context) error {
 	return r.chain(ctx, r.stack.apis[0], []trial{{at: failpoint.AfterCommit}})
 }
 
-// failMore makes deliveries that fail for good, some seconds later.
+// failMore makes deliveries that fail permanently some seconds later.
 func (r *run) failMore(ctx context.Context) error { return r.load.more(ctx, r.broken, 5) }
 
-// failUntilDisabled makes more of them than a webhook may have in a row, and two pages
-// of a recovery, which are of 50.
+// failUntilDisabled makes more failed deliveries than a webhook may have in a row. They also fill
+// two pages of a recovery, which has 50 deliveries a page.
 func (r *run) failUntilDisabled(ctx context.Context) error { return r.load.more(ctx, r.broken, 70) }
 
-// publishSoon schedules an entry.
+// publishSoon schedules a changelog entry for the next second.
 func (r *run) publishSoon(ctx context.Context) error {
 	entry, err := r.plain.schedule(ctx, time.Now().Add(time.Second))
 	if err == nil {

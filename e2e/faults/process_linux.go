@@ -9,21 +9,21 @@ import (
 	"github.com/go-faster/errors"
 )
 
-// attributes keep Ctrl-C, which is for the harness, from its processes, and end them
-// when it dies.
+// attributes puts each process into its own process group, so that Ctrl-C reaches only the harness.
+// The kernel kills the processes when the harness dies.
 func attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// mountMemory puts a file system of its own, in memory and of a bounded size, over
-// the directory. Only root may.
+// mountMemory mounts a file system in memory, of a bounded size, over the directory. Only root may
+// do that.
 func mountMemory(dir, size string) error {
 	return syscall.Mount("tmpfs", dir, "tmpfs", 0, "mode=0755,size="+size)
 }
 
 func unmount(dir string) error { return syscall.Unmount(dir, syscall.MNT_DETACH) }
 
-// forgetPeak has the kernel measure from now on what a process takes at most.
+// forgetPeak resets the kernel's record of a process's peak memory.
 func forgetPeak(pid int) error {
 	const peak = "5" // proc_pid_clear_refs(5)
 	if err := os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte(peak), 0); err != nil {
@@ -32,7 +32,7 @@ func forgetPeak(pid int) error {
 	return nil
 }
 
-// memory is what a process takes and took at most, in bytes.
+// memory returns the present and the peak memory of a process, in bytes.
 func memory(pid int) (now, peak int64, err error) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -43,7 +43,7 @@ func memory(pid int) (now, peak int64, err error) {
 		if _, err := fmt.Sscan(string(line), into); err != nil {
 			return 0, 0, errors.Wrapf(err, "read %s", name)
 		}
-		*into <<= 10 // they are in KiB
+		*into <<= 10 // The file has KiB.
 	}
 	return now, peak, nil
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/go-faster/errors"
 )
 
-// attributes keep Ctrl-C, which is for the harness, from its processes.
+// attributes puts each process into its own process group, so that Ctrl-C reaches only the harness.
 func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
 func mountMemory(string, string) error { return errors.New("only Linux has tmpfs") }

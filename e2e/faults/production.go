@@ -19,26 +19,26 @@ import (
 )
 
 const (
-	// namespace is the one that clients take by default.
+	// namespace is the clients' default namespace.
 	namespace = "default"
-	// betweenRestarts is how many events are written before the next process is restarted:
-	// balancer and connections are as usual again.
+	// betweenRestarts is how many events are written before the next restart. After that many, the
+	// balancer and its connections have returned to normal.
 	betweenRestarts = 200
-	// rounds of restarts; the short form has one.
+	// rounds is how often each process is restarted. The short form has one round.
 	rounds = 3
 )
 
-// rollingFigures are of the part that restarts every process.
+// rollingFigures has the figures of the part that restarts every process.
 type rollingFigures struct {
 	Restarts int `json:"restarts"`
-	// Events were acknowledged meanwhile; Failed is how many requests weren't.
+	// Events counts the acknowledged events during the part, and Failed the failed requests.
 	Events int `json:"events"`
 	Failed int `json:"failed"`
-	// Took is from the signal until the next process was ready.
+	// Took is the time from the signal until the next process was ready.
 	Took spread `json:"took"`
 }
 
-// chooseServer has Temporal be what runs in production.
+// chooseServer selects the Temporal server that runs in production.
 func (s *stack) chooseServer(ctx context.Context) error {
 	programs, err := devstack.TemporalServerPrograms(ctx, repository, s.report)
 	if err != nil {
@@ -54,10 +54,10 @@ func (s *stack) chooseServer(ctx context.Context) error {
 	return nil
 }
 
-// role is who the service is in production: it owns its database, and nothing else.
+// role is the service's database role in production. It owns its database and nothing else.
 const role, rolePassword = "earshot", "of-this-run-alone"
 
-// ownDatabase makes the role as deploy/postgres/init.sh does.
+// ownDatabase creates the role as deploy/postgres/init.sh does.
 func (s *stack) ownDatabase(ctx context.Context) error {
 	conn, err := pgx.Connect(ctx, s.postgres.URL("postgres"))
 	if err != nil {
@@ -76,7 +76,7 @@ func (s *stack) ownDatabase(ctx context.Context) error {
 	return nil
 }
 
-// asService is the database's address as the service has it.
+// asService returns the database's address with the service's role.
 func (s *stack) asService(databaseURL string) string {
 	u, err := url.Parse(databaseURL)
 	if err != nil || !s.production {
@@ -86,12 +86,12 @@ func (s *stack) asService(databaseURL string) string {
 	return u.String()
 }
 
-// likeCompose has the settings of a process as deploy/compose.yaml has them: secrets in
-// files, and where its health and its metrics are. A test compares the two.
+// likeCompose turns a process's settings into the form of deploy/compose.yaml. Secrets are in
+// files, and health and metrics have their own ports. A test compares the two.
 func (s *stack) likeCompose(process string, env []string) (all []string, err error) {
 	secrets := map[string]string{
 		"DATABASE_URL": "", "EARSHOT_SECRET_KEYS": "", "EARSHOT_EMAIL_HASH_KEY": "",
-		"EARSHOT_SMTP_URL": "", "EARSHOT_MAIL_BOUNCE_SECRET": "", "TEMPORAL_API_KEY": "", // an empty file is none
+		"EARSHOT_SMTP_URL": "", "EARSHOT_MAIL_BOUNCE_SECRET": "", "TEMPORAL_API_KEY": "", // An empty file means unset.
 	}
 	for _, pair := range env {
 		name, value, _ := strings.Cut(pair, "=")
@@ -122,7 +122,7 @@ func (s *stack) likeCompose(process string, env []string) (all []string, err err
 	return append(all, "TEMPORAL_NAMESPACE="+namespace), nil
 }
 
-// quickstart plays the first five minutes of a customer through the balancer.
+// quickstart plays a customer's first five minutes through the balancer.
 func (r *run) quickstart(ctx context.Context, f *figures) error {
 	t, err := r.newTenant(ctx, "quickstart", r.stack.url)
 	if err != nil {
@@ -132,7 +132,7 @@ func (r *run) quickstart(ctx context.Context, f *figures) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return errors.Wrap(err, "make a directory")
 	}
-	// What `earshot up` leaves for it. There is no web UI here.
+	// The settings that `earshot up` would write. This stack has no web UI.
 	settings := fmt.Sprintf("export EARSHOT_BASE_URL=%s EARSHOT_API_KEY=%s TEMPORAL_UI_URL=http://localhost:8080\n", r.stack.url, t.key)
 	if err := os.WriteFile(filepath.Join(dir, "dev.env"), []byte(settings), 0o600); err != nil {
 		return errors.Wrap(err, "write the settings")
@@ -148,8 +148,8 @@ func (r *run) quickstart(ctx context.Context, f *figures) error {
 	return nil
 }
 
-// rolling restarts each process in order while events are written, and holds that no
-// request failed.
+// rolling restarts each process in turn while events are written, and checks that no request
+// failed.
 func (r *run) rolling(ctx context.Context, f *figures) error {
 	n := rounds
 	if r.options.short {
@@ -188,13 +188,13 @@ func (r *run) rolling(ctx context.Context, f *figures) error {
 	return nil
 }
 
-// awaitEvents waits until so many further events were acknowledged.
+// awaitEvents waits until n more events were acknowledged.
 func (r *run) awaitEvents(ctx context.Context, n int) error {
 	until := len(r.load.acknowledged()) + n
 	return await(ctx, "further events", func() bool { return len(r.load.acknowledged()) >= until })
 }
 
-// productionRows are printed of a stack for production.
+// productionRows prints the rows of a stack for production.
 func (f *figures) productionRows(row func(name, format string, args ...any)) {
 	if f.Quickstart > 0 {
 		row("quickstart through the balancer", "%s", f.Quickstart.Round(time.Millisecond))

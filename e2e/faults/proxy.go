@@ -8,20 +8,20 @@ import (
 	"github.com/go-faster/errors"
 )
 
-// cut is what is wrong with a link.
+// cut is the state of a link.
 type cut int
 
 const (
 	whole cut = iota
-	// refused: connections are reset, and new ones at once.
+	// refused: connections are reset, and new ones are reset on arrival.
 	refused
-	// silent: nothing comes through and nobody is told, as when a cable is pulled. What
-	// was sent meanwhile arrives when the link is whole again, as TCP would have it.
+	// silent: nothing passes and neither side gets an error, as when a cable is pulled. The data
+	// arrives after the link is whole again, as with TCP.
 	silent
 )
 
-// proxy is the network between one process and one server: what the process dials
-// instead of it. It can be cut and is never cut by anybody else.
+// proxy is the network between one process and one server. The process dials the proxy instead of
+// the server. Only the harness cuts it.
 type proxy struct {
 	listener net.Listener
 
@@ -46,7 +46,7 @@ func newProxy(target string) (*proxy, error) {
 
 func (p *proxy) address() string { return p.listener.Addr().String() }
 
-// lead points the link at another address, for connections from now on.
+// lead points the link at another address, for future connections.
 func (p *proxy) lead(target string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -72,7 +72,7 @@ func (p *proxy) close() {
 	p.set(refused)
 }
 
-// reset ends a connection without the courtesy of a FIN.
+// reset ends a connection with RST instead of FIN.
 func reset(conn net.Conn) {
 	if tcp, ok := conn.(*net.TCPConn); ok {
 		_ = tcp.SetLinger(0)
@@ -90,7 +90,7 @@ func (p *proxy) accept() {
 	}
 }
 
-// passable waits until the link isn't silent, and returns false where it is refused.
+// passable waits while the link is silent. It returns false if the link is refused.
 func (p *proxy) passable() (target string, ok bool) {
 	for {
 		p.mu.Lock()
@@ -115,7 +115,7 @@ func (p *proxy) serve(near net.Conn) {
 	}
 	far, err := net.Dial("tcp", target)
 	if err != nil {
-		return // the server is away, which the process sees as a reset
+		return // The server is away, and the process sees a reset.
 	}
 	defer reset(far)
 	defer p.drop(far)
@@ -128,7 +128,7 @@ func (p *proxy) serve(near net.Conn) {
 	both.Wait()
 }
 
-// hold counts a connection among those that a cut resets.
+// hold adds a connection to those that a cut resets.
 func (p *proxy) hold(conn net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -142,7 +142,7 @@ func (p *proxy) drop(conn net.Conn) {
 	delete(p.conns, conn)
 }
 
-// pump passes on what comes, and in the end that nothing more does.
+// pump passes bytes on, and finally the end of the input.
 func (p *proxy) pump(to, from net.Conn) {
 	buffer := make([]byte, 32<<10)
 	for {

@@ -9,26 +9,26 @@ import (
 )
 
 const (
-	// A cut lasts from where nobody's timeout has ended yet to where all have: that of
-	// a statement is 5 s.
+	// A cut lasts from a time within every timeout to a time beyond all of them. The timeout of a
+	// statement is 5 s.
 	shortestCut = time.Second
 	longestCut  = 7 * time.Second
-	// cutsEvery so many kills comes a cut, and most are over by the next one.
+	// cutsEvery is the number of kills for each cut. Most cuts are over by the next one.
 	cutsEvery = 2
-	// progressEvery is how often a run says how far it is.
+	// progressEvery is the interval between progress reports.
 	progressEvery = 10 * time.Second
 )
 
-// fault is something that is done to a stack; it returns when that is over.
+// fault does something to a stack, and returns when the fault is over.
 type fault func(ctx context.Context) error
 
-// killing are the kills, each once. A run deals from shuffled decks, so that chance
-// decides the order and none is left out.
+// killing returns each kind of kill once. A run deals from shuffled decks, so the order is random
+// and every kind occurs.
 func (r *run) killing() []fault {
 	s := r.stack
 	kill := func(p *service) fault {
 		return func(ctx context.Context) error {
-			// A process that starts without its database gives up, rightly.
+			// A process that starts without its database exits, as it should.
 			p.connected.Lock()
 			defer p.connected.Unlock()
 			return s.killService(ctx, r.kills, p)
@@ -44,7 +44,7 @@ func (r *run) killing() []fault {
 	return all
 }
 
-// cutting are the kinds of cuts, each once, of a link by chance.
+// cutting returns each kind of cut once. Each cut picks a random link.
 func (r *run) cutting() []fault {
 	s := r.stack
 	cutting := func(c cut) fault {
@@ -59,7 +59,7 @@ func (r *run) cutting() []fault {
 	return []fault{cutting(refused), cutting(silent)}
 }
 
-// anyLink is a link of one of the service's processes, by chance.
+// anyLink returns a random link of one of the service's processes.
 func (s *stack) anyLink() (*service, link) {
 	p := s.services[rand.IntN(len(s.services))]
 	var of []link
@@ -71,7 +71,7 @@ func (s *stack) anyLink() (*service, link) {
 	return p, of[rand.IntN(len(of))]
 }
 
-// random writes the events of a run while faults come by chance.
+// random writes the events of a run during random faults.
 func (r *run) random(ctx context.Context, f *figures) error {
 	if err := r.begin(ctx); err != nil {
 		return err
@@ -98,8 +98,8 @@ func (r *run) random(ctx context.Context, f *figures) error {
 	return err
 }
 
-// faultsUntil deals kills, and cuts beside them, until the load has ended, but at least
-// one of each.
+// faultsUntil deals kills, with cuts beside them, until the load has ended. It deals each at least
+// once.
 func (r *run) faultsUntil(ctx, loading context.Context) error {
 	cut := make(chan error, 1)
 	go func() { cut <- r.deal(ctx, loading, cutsEvery*r.options.killEvery, r.cutting()) }()
@@ -110,9 +110,9 @@ func (r *run) faultsUntil(ctx, loading context.Context) error {
 	return err
 }
 
-// deal deals the faults of a deck again and again, one each time, until the load has
-// ended and each had its turn; the one that is under way then is finished. One that takes
-// longer is followed by the next at once.
+// deal deals the faults of a deck again and again, one at each interval. It stops when the load has
+// ended and each fault had its turn, and finishes the current fault. After a fault that takes
+// longer than the interval, the next one follows immediately.
 func (r *run) deal(ctx, loading context.Context, every time.Duration, deck []fault) error {
 	finishing := context.WithoutCancel(ctx)
 	next, until := time.Now(), ctx
@@ -131,7 +131,7 @@ func (r *run) deal(ctx, loading context.Context, every time.Duration, deck []fau
 	}
 }
 
-// tell says how far a run is.
+// tell reports the progress of a run.
 func (r *run) tell(ctx context.Context) {
 	for pause(ctx, progressEvery) == nil {
 		r.report("%d of %d events, %d pending, %d faults",

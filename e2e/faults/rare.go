@@ -18,11 +18,11 @@ import (
 	"earshot/workflows"
 )
 
-// expiredRows is more than two batches of the retention.
+// expiredRows fills more than two batches of the retention.
 const expiredRows = 1200
 
-// recover mends the receiver that was dead, enables its webhook and asks for what
-// failed.
+// recover makes the dead receiver healthy, enables its webhook and requests a recovery of the
+// failed deliveries.
 func (r *run) recover(ctx context.Context) error {
 	err := await(ctx, "the webhook to be disabled and its deliveries to end", func() bool {
 		n, err := r.number(ctx, `SELECT count(*) FROM webhooks h WHERE h.id = $1 AND (h.enabled OR EXISTS (
@@ -43,19 +43,19 @@ func (r *run) recover(ctx context.Context) error {
 	return nil
 }
 
-// awaitMails waits until the one admin of each tenant was told of each webhook that was
-// disabled, once: a mail that is sent again has the same name. The webhook that was
-// enabled again counts, too.
+// awaitMails waits until the admin of each tenant has one e-mail for each disabled webhook. A
+// repeated e-mail has the same file name, so it counts once. The webhook that was enabled again
+// counts, too.
 func (r *run) awaitMails(ctx context.Context) error {
 	return await(ctx, "one mail for each webhook that was disabled", func() bool {
 		disabled, err := r.number(ctx, `SELECT count(*) FROM webhooks WHERE disabled_reason = 'failures'`)
 		mails, failed := filepath.Glob(filepath.Join(r.dir, "mail", "*.eml"))
-		mails = slices.DeleteFunc(mails, func(file string) bool { return strings.HasPrefix(filepath.Base(file), "ixn_") }) // of end-users
+		mails = slices.DeleteFunc(mails, func(file string) bool { return strings.HasPrefix(filepath.Base(file), "ixn_") }) // E-mails to end-users.
 		return err == nil && failed == nil && len(mails) == disabled+1
 	})
 }
 
-// schedule makes a changelog entry that is published at a moment.
+// schedule makes a changelog entry that is published at the given time.
 func (t *tenant) schedule(ctx context.Context, at time.Time) (written, error) {
 	made, err := t.api.Changelog.Create(ctx, t.board, earshot.CreateChangelogEntryRequest{Title: "News", PublishedAt: earshot.Some(at)})
 	if err != nil {
@@ -64,8 +64,8 @@ func (t *tenant) schedule(ctx context.Context, at time.Time) (written, error) {
 	return written{made.ID, published}, nil
 }
 
-// Rows of two months ago: ids carry their moment in their first 48 bits, and the
-// retention goes by them.
+// expiredSQL makes rows that are two months old. The retention reads the age from the first 48 bits
+// of the ids.
 const expiredSQL = `
 WITH made AS (
   SELECT overlay(overlay(gen_random_uuid()::text PLACING stamp FROM 1 FOR 13) PLACING '7' FROM 15 FOR 1)::uuid AS event,
@@ -83,7 +83,7 @@ INSERT INTO deliveries (id, organization_id, created_at, webhook_id, event_id, e
 SELECT delivery, organization_id, now() - interval '60 days', hook.id, event, 'contact.created', 'failed', now()
 FROM made, hook WHERE (SELECT count(*) FROM events) > 0`
 
-// expire makes rows that the retention removes, and has it begin.
+// expire makes expired rows and triggers the retention.
 func (r *run) expire(ctx context.Context) error {
 	conn, err := pgx.Connect(ctx, r.stack.direct)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/go-faster/errors"
 )
 
-// watchTemporal starts Temporal again when it ends by itself, as a service manager does:
-// temporal-server gives up when it loses its database in the seconds after its start.
+// watchTemporal restarts Temporal when it exits unexpectedly, as a service manager does. For
+// example, temporal-server exits if it loses its database in the first seconds after its start.
 func (s *stack) watchTemporal(k *kills) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
@@ -25,7 +25,7 @@ func (s *stack) watchTemporal(k *kills) {
 			case <-t.Done():
 			}
 			s.temporalLock.Lock()
-			if s.temporal == t { // else it was killed, and started again
+			if s.temporal == t { // Otherwise killTemporal has replaced it.
 				at := time.Now()
 				s.report("Temporal ended by itself and is started again")
 				if s.revive(ctx) == nil {
@@ -50,8 +50,8 @@ func (s *stack) killTemporal(ctx context.Context, k *kills) error {
 	return nil
 }
 
-// revive starts Temporal, again and again until it runs: its database may go away meanwhile.
-// It needs the lock.
+// revive tries to start Temporal until it runs, because its database may be away at times. The
+// caller holds temporalLock.
 func (s *stack) revive(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, waitTimeout)
 	defer cancel()

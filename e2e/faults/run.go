@@ -17,11 +17,11 @@ import (
 )
 
 const (
-	// quietTime bounds the wait for the last delivery: a backlog of mostPending, then
-	// the leases of killed attempts, their retries, and a sweep or two.
+	// quietTime bounds the wait for the last delivery. It covers a backlog of mostPending, the
+	// leases and retries of killed attempts, and a sweep or two.
 	quietTime = 5 * time.Minute
-	// maxAttempts of a delivery, and how many that failed in a row disable their webhook
-	// (specification, Delivery and retries).
+	// maxAttempts is the limit of attempts of a delivery. disabledAfter is how many permanent
+	// failures in a row disable a webhook (specification, Delivery and retries).
 	maxAttempts   = 5
 	disabledAfter = 50
 )
@@ -40,15 +40,15 @@ type run struct {
 	server      *http.Server
 	receiverURL string
 
-	// plain has one healthy receiver; mixed a slow, a flaky and a dead one too; probe
-	// one that holds back its answers; broken one that is dead until it is mended.
+	// plain has one healthy receiver. mixed also has a slow, a flaky and a dead one. The receiver of
+	// probe holds its answers back, and the one of broken is dead until recover makes it healthy.
 	plain, mixed, probe, broken *tenant
 	probed, fails               hook
-	// endpoints are the receiver's names of all webhooks, by their ids.
+	// endpoints maps the ids of all webhooks to the receiver's names of them.
 	endpoints map[string]string
-	// outsiders act on public boards; nil before the first part in which they do.
+	// outsiders act on public boards. It is nil before the first part that uses them.
 	outsiders *outsiders
-	// mayFail are those that are dead at any time.
+	// mayFail are the endpoints that are dead at any time.
 	mayFail []string
 }
 
@@ -79,7 +79,7 @@ func open(ctx context.Context, o options, dir, program string, report devstack.R
 			return nil, err
 		}
 	}
-	// What it writes must come to the API that is killed then.
+	// Its writes must reach the API that the scenario kills.
 	if r.probe, err = r.newTenant(ctx, "probe", r.stack.apis[0].url()); err != nil {
 		return nil, err
 	}
@@ -98,7 +98,7 @@ func (r *run) listen() (err error) {
 	r.receiver = receiver.New(r.ledger)
 	r.receiverURL = "http://" + listener.Addr().String()
 	r.server = &http.Server{Handler: r.receiver, ReadHeaderTimeout: time.Minute}
-	go func() { _ = r.server.Serve(listener) }() // it ends with close, and not before
+	go func() { _ = r.server.Serve(listener) }() // Serve ends with close.
 	return nil
 }
 
@@ -116,7 +116,8 @@ func (r *run) subscribeAll(ctx context.Context) (err error) {
 		{of: r.mixed, b: receiver.Flaky},
 		{of: r.mixed, b: receiver.Dead},
 		{of: r.probe, b: receiver.Held, as: &r.probed},
-		// An event without a webhook that is enabled isn't written, and this one stays.
+		// An event is written only if an enabled webhook subscribes to it. This webhook stays
+		// enabled.
 		{of: r.broken, b: receiver.Healthy},
 		{of: r.broken, b: receiver.Dead, as: &r.fails},
 	} {
@@ -134,7 +135,7 @@ func (r *run) subscribeAll(ctx context.Context) (err error) {
 	return nil
 }
 
-// trials is how often what is timed is tried.
+// trials is how often a timed scenario runs.
 func (r *run) trials() int {
 	if r.options.short {
 		return 1
@@ -156,8 +157,8 @@ func (r *run) underLoad(ctx context.Context, do func(ctx context.Context) error)
 	return err
 }
 
-// quiet waits until every delivery and recovery has ended, every link is mailed, and what is expired
-// is gone.
+// quiet waits until every delivery and recovery has ended, every link is mailed and the expired
+// rows are gone.
 func (r *run) quiet(whole context.Context, f *figures) error {
 	ctx, cancel := context.WithTimeout(whole, quietTime)
 	defer cancel()
@@ -166,21 +167,21 @@ func (r *run) quiet(whole context.Context, f *figures) error {
 		if n == 0 && err == nil {
 			n, err = r.number(ctx, `SELECT (SELECT count(*) FROM deliveries WHERE created_at < now() - interval '30 days')
 				+ (SELECT count(*) FROM recoveries WHERE status = 'running')
-				+ (SELECT count(*) FROM interactions WHERE due_at < expires_at)`) // whose links weren't mailed
+				+ (SELECT count(*) FROM interactions WHERE due_at < expires_at)`) // Their links weren't mailed yet.
 		}
 		if n == 0 && err == nil {
 			return nil
 		}
 		if err := pause(ctx, time.Second); err != nil {
 			if whole.Err() == nil {
-				f.violation("%d are still pending after %s", n, quietTime) // the checker says which
+				f.violation("%d are still pending after %s", n, quietTime) // The checker lists them.
 			}
 			return whole.Err()
 		}
 	}
 }
 
-// check waits for quiet and holds the ledger against the database.
+// check waits for quiet and compares the ledger with the database.
 func (r *run) check(ctx context.Context, f *figures) (check.Report, error) {
 	if r.outsiders != nil {
 		r.report("waiting for end-users to come to an end")
@@ -205,12 +206,13 @@ func (r *run) check(ctx context.Context, f *figures) (check.Report, error) {
 	})
 }
 
-// tellLogs says how the logs end, of a run that got stuck: they are removed with it.
+// tellLogs reports the end of each log of a run that got stuck, because the logs are removed with
+// it.
 func (r *run) tellLogs(ctx context.Context) {
 	if ctx.Err() != nil {
-		return // somebody ended it
+		return // The operator ended the run.
 	}
-	const lines = 15 // the reason stands in the last few
+	const lines = 15 // The last few lines have the reason.
 	for _, p := range r.stack.services {
 		r.report("the end of the log of %s:\n%s", p.name, devstack.Tail(p.log, lines))
 	}

@@ -10,15 +10,15 @@ import (
 )
 
 const (
-	// startBound is for the first attempt after a kill between commit and start,
-	// counted from the start of the process that follows.
+	// startBound bounds the time to the first attempt after a kill between commit and start. It
+	// counts from the start of the next process.
 	startBound = 5 * time.Second
-	// redoneBound is for an attempt that a kill interrupted: its timeout and 5 s.
+	// redoneBound is for an interrupted attempt: its timeout of 10 s and 5 s more.
 	redoneBound = 10*time.Second + 5*time.Second
 )
 
-// killBetweenCommitAndStart kills the API right behind a commit and returns how long
-// after its restart the first attempt came.
+// killBetweenCommitAndStart kills the API directly after a commit. It returns the time from the
+// restart to the first attempt.
 func (r *run) killBetweenCommitAndStart(ctx context.Context) (time.Duration, error) {
 	r.behave(r.probed, receiver.Held)
 	defer r.receiver.Release(r.probed.endpoint)
@@ -30,8 +30,8 @@ func (r *run) killBetweenCommitAndStart(ctx context.Context) (time.Duration, err
 	}
 	armed := before + 1
 	r.kills.add(api.name, at, api.started(armed))
-	// The answer is lost with the process, so this is no acknowledged write. Under a title of
-	// its own: where a slug is taken, the group commits without the post, which is then made alone.
+	// The answer is lost with the process, so this isn't an acknowledged write. The title is unique:
+	// if the slug is taken, the group commits without the post and the API makes it separately.
 	_, _ = r.probe.writePost(ctx, fmt.Sprintf("Killed behind its commit %d", armed))
 	if err := api.awaitDeath(ctx, armed, failpoint.AfterCommit); err != nil {
 		return 0, err
@@ -45,9 +45,9 @@ func (r *run) killBetweenCommitAndStart(ctx context.Context) (time.Duration, err
 	return took, api.awaitReady(ctx, armed)
 }
 
-// killDuringAttempt kills both workers while an attempt waits for its answer, and
-// returns how long after the kill it was made again. Later says that the attempt is a
-// second one, which is made elsewhere in the service than a first.
+// killDuringAttempt kills both workers while an attempt waits for its answer, and returns the time
+// from the kill to the next attempt. With later it uses a second attempt, because the service makes
+// first and later attempts in different places.
 func (r *run) killDuringAttempt(ctx context.Context, later bool) (time.Duration, error) {
 	r.behave(r.probed, receiver.Held)
 	defer r.receiver.Release(r.probed.endpoint)
@@ -120,7 +120,7 @@ func (r *run) attempts(ctx context.Context, f *figures) error {
 	var took []time.Duration
 	trials := r.trials()
 	if !r.options.short {
-		trials++ // as many first attempts as later ones
+		trials++ // As many first attempts as later ones.
 	}
 	for i := range trials {
 		t, err := r.killDuringAttempt(ctx, i%2 == 1)

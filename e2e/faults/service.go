@@ -16,17 +16,16 @@ import (
 )
 
 const (
-	// lookEvery lies between two looks at a condition.
+	// lookEvery is the interval between checks of a condition.
 	lookEvery = 20 * time.Millisecond
-	// waitTimeout bounds whatever has to happen, on a busy machine too. The longest thing is
-	// an activity without heartbeats that a kill cut off: 2 min.
+	// waitTimeout bounds every wait, on a busy machine too. The longest wait is 2 min, for an
+	// activity without heartbeats that a kill interrupted.
 	waitTimeout = 4 * time.Minute
-	// respawnPause is what a service manager waits before it starts again what ended.
+	// respawnPause is the pause before a process is started again, as by a service manager.
 	respawnPause = 100 * time.Millisecond
 )
 
-// service is a process of the program with whoever starts it again when it ends, as
-// a service manager does.
+// service is a process of the program, together with a service manager that restarts it.
 type service struct {
 	name string
 	path string
@@ -35,29 +34,28 @@ type service struct {
 	log  string
 	// listen is the address of an API.
 	listen string
-	// ready reports whether the process that runs now does its work. The log is what
-	// it said since it was started.
+	// ready reports whether the running process does its work. The log begins with its start.
 	ready func(log string) bool
 
-	// connected is held by who cuts a link of the process, or starts it anew.
+	// connected is locked while a link of the process is cut and while the process is restarted.
 	connected sync.Mutex
 
 	mu      sync.Mutex
 	process *os.Process
 	from    int64 // where the log of the process begins
-	// began and died are of each process so far, in their order.
+	// began and died are the start and end times of each process so far, in order.
 	began, died []time.Time
-	// states are how they ended.
+	// states are the exit states of those processes.
 	states []*os.ProcessState
-	// points are what the next processes are armed with, one each.
+	// points are the failpoints of the next processes, one for each.
 	points []failpoint.Point
 	held   bool
 	quit   bool
 	ended  chan struct{}
-	// byItself counts ends that nobody asked for.
+	// byItself counts unexpected exits.
 	byItself int
 	asked    bool
-	// stopping: it was asked to end in order.
+	// stopping: the process was sent SIGTERM.
 	stopping bool
 }
 
@@ -68,7 +66,7 @@ func (s *service) run() {
 	s.ended = make(chan struct{})
 	go func() {
 		defer close(s.ended)
-		// The death signal of Linux comes when the thread ends that started the process.
+		// Linux sends the death signal when the thread that started the process ends.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		for {
@@ -123,14 +121,14 @@ func (s *service) runOnce() {
 	}
 }
 
-// killed reports whether a process ended by SIGKILL, as at a failpoint, and not by itself.
+// killed reports whether a process ended by SIGKILL, for example at a failpoint.
 func killed(state *os.ProcessState) bool {
 	status, ok := state.Sys().(syscall.WaitStatus)
 	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
 }
 
-// kill ends the process as kill -9 does, and returns the moment. Another one follows at
-// once; it and those after it are armed with the points, one each.
+// kill ends the process as kill -9 does, and returns the time. A new process follows immediately.
+// That one and its successors are armed with one point each.
 func (s *service) kill(points ...failpoint.Point) time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -142,8 +140,8 @@ func (s *service) kill(points ...failpoint.Point) time.Time {
 	return at
 }
 
-// restart asks the process to end, as a service manager does for a new version, and waits
-// until the next one is ready. One that doesn't end in order is an error.
+// restart sends SIGTERM to the process, as a service manager does for a new version, and waits
+// until the next one is ready. It returns an error unless the process exits with 0.
 func (s *service) restart(ctx context.Context) error {
 	before := s.generation()
 	s.mu.Lock()
@@ -167,7 +165,7 @@ func (s *service) restart(ctx context.Context) error {
 	return nil
 }
 
-// hold says whether no further process follows one that ends.
+// hold stops further restarts, or allows them again.
 func (s *service) hold(held bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -181,28 +179,28 @@ func (s *service) generation() int {
 	return len(s.began)
 }
 
-// started is when a process was started, by its number from 1.
+// started returns the start time of a process, by its number from 1.
 func (s *service) started(generation int) time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.began[generation-1]
 }
 
-// ends is when a process ended, by its number.
+// ends returns the end time of a process, by its number.
 func (s *service) ends(generation int) time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.died[generation-1]
 }
 
-// unasked is how often a process ended that nobody killed.
+// unasked returns the number of unexpected exits.
 func (s *service) unasked() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.byItself
 }
 
-// awaitReady waits until a process after that generation does its work.
+// awaitReady waits until a process after that generation is ready.
 func (s *service) awaitReady(ctx context.Context, after int) error {
 	return await(ctx, s.name+" to be ready", func() bool {
 		s.mu.Lock()
@@ -215,7 +213,7 @@ func (s *service) awaitReady(ctx context.Context, after int) error {
 	})
 }
 
-// firstWords is the beginning of a process's log, which says how it came up.
+// firstWords returns the beginning of a process's log, which covers its start.
 func firstWords(path string, from int64) string {
 	file, err := os.Open(path)
 	if err != nil {
@@ -227,13 +225,13 @@ func firstWords(path string, from int64) string {
 	return string(buffer[:n])
 }
 
-// awaitStart waits until a process was started, by its number.
+// awaitStart waits until the process with that number has started.
 func (s *service) awaitStart(ctx context.Context, generation int) error {
 	return await(ctx, s.name+" to be started", func() bool { return s.generation() >= generation })
 }
 
-// awaitDeath waits until a process has come to its failpoint, by its number. One that
-// ended otherwise is an error.
+// awaitDeath waits until the process with that number has been killed at its failpoint. Any other
+// end is an error.
 func (s *service) awaitDeath(ctx context.Context, generation int, at failpoint.Point) error {
 	err := await(ctx, s.name+" to come to "+string(at), func() bool {
 		s.mu.Lock()
@@ -251,8 +249,7 @@ func (s *service) awaitDeath(ctx context.Context, generation int, at failpoint.P
 	return nil
 }
 
-// forgetPeak begins anew to watch how much memory the process takes, and returns what it
-// takes now, in bytes.
+// forgetPeak resets the peak of the process's memory and returns the present memory, in bytes.
 func (s *service) forgetPeak() (now int64, err error) {
 	pid := s.pid()
 	if err := forgetPeak(pid); err != nil {
@@ -262,13 +259,13 @@ func (s *service) forgetPeak() (now int64, err error) {
 	return now, err
 }
 
-// peak is the most that it took since.
+// peak returns the peak memory since forgetPeak.
 func (s *service) peak() (int64, error) {
 	_, peak, err := memory(s.pid())
 	return peak, err
 }
 
-// pid is that of the process that runs now, 0 if there is none.
+// pid is the id of the running process, or 0.
 func (s *service) pid() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -289,7 +286,7 @@ func (s *service) stop() {
 	<-s.ended
 }
 
-// await looks until the condition holds, and says what it waited for when it doesn't.
+// await polls until the condition holds. Its error names the condition.
 func await(ctx context.Context, what string, holds func() bool) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, waitTimeout, errors.Errorf("waited %s for %s in vain", waitTimeout, what))
 	defer cancel()
@@ -305,5 +302,5 @@ func await(ctx context.Context, what string, holds func() bool) error {
 	return nil
 }
 
-// says reports whether a worker has come up.
+// says reports whether the log shows a running worker.
 func says(log string) bool { return strings.Contains(log, `"worker runs"`) }

@@ -24,18 +24,19 @@ import (
 )
 
 const (
-	// databaseConns of each process: three of them leave room below Postgres's 200.
+	// databaseConns is each process's limit of connections. Three processes stay below Postgres's
+	// 200.
 	databaseConns = 24
-	// retryDelays take the place of 30 s, 2 min, 10 min and 1 h, so that a delivery can
-	// fail for good within a run.
+	// retryDelays replaces 30 s, 2 min, 10 min and 1 h, so that a delivery can fail permanently
+	// during a run.
 	retryDelays = "1s,1s,2s,3s"
-	// askTimeout bounds one question to a process that may be cut off.
+	// askTimeout bounds one request to a process that may be cut off.
 	askTimeout = 2 * time.Second
 )
 
-// stack is a deployment of its own: Postgres and Temporal, an API and two workers,
-// and between each process and each server a link that can be cut. One for production has
-// two APIs behind a balancer.
+// stack is a complete deployment: Postgres, Temporal, an API and two workers. Each process has a
+// link to each server, and the harness can cut it. A stack for production has two APIs behind a
+// balancer.
 type stack struct {
 	dir, program string
 	production   bool
@@ -44,39 +45,39 @@ type stack struct {
 	postgres        *devstack.Postgres
 	temporal        *devstack.Temporal
 	postgresOptions devstack.PostgresOptions
-	// startTemporal starts it again, too, where its clients look for it.
+	// startTemporal also restarts it, at the address that its clients use.
 	startTemporal func(ctx context.Context) (*devstack.Temporal, error)
-	// temporalLock is held by who starts it again; unwatch ends watchTemporal.
+	// temporalLock is held during a restart of Temporal. unwatch ends watchTemporal.
 	temporalLock sync.Mutex
 	unwatch      func()
-	// temporalProgram says its version.
+	// temporalProgram is the program that prints the version.
 	temporalProgram string
 
 	apis, workers []*service
 	services      []*service // all of them
 	balancer      *balancer
 	links         []link
-	// url is where clients reach the APIs.
+	// url is the clients' address of the APIs.
 	url string
 	env []string
-	// direct is the database's address on a link that nobody cuts.
+	// direct is the database's address on the harness's own link, which is never cut.
 	direct string
 }
 
-// link is the way from a process to a server.
+// link is the network between a process and a server.
 type link struct {
 	from, to string
 	proxy    *proxy
 }
 
-// harnessLink is from where the harness's own link begins, which is never cut.
+// harnessLink is the process name of the harness's own link, which is never cut.
 const harnessLink = "harness"
 
-// database is the name of the service's.
+// database is the name of the service's database.
 const database = "earshot"
 
-// startStack starts everything and returns when it is ready. The program is built with
-// failpoints; Postgres's data lie in the directory postgres of dir.
+// startStack starts everything and returns when it is ready. The program is built with failpoints.
+// Postgres's data are in the directory postgres of dir.
 func startStack(ctx context.Context, production bool, dir, program string, report devstack.Report) (_ *stack, err error) {
 	s := &stack{dir: dir, program: program, production: production, report: report}
 	defer func() {
@@ -105,7 +106,7 @@ func startStack(ctx context.Context, production bool, dir, program string, repor
 }
 
 func (s *stack) startServers(ctx context.Context) error {
-	// Durable: without it a kill of Postgres alone loses what was committed.
+	// Without Durable, a kill of Postgres alone would lose committed data.
 	s.postgresOptions = devstack.PostgresOptions{Dir: filepath.Join(s.dir, "postgres"), Durable: true, Report: s.report}
 	var err error
 	if s.postgres, err = devstack.StartPostgres(ctx, s.postgresOptions); err != nil {
@@ -129,7 +130,7 @@ func (s *stack) startServers(ctx context.Context) error {
 	return err
 }
 
-// chooseDevServer has Temporal be the server for development, with its database on disk.
+// chooseDevServer selects Temporal's development server, with its database on disk.
 func (s *stack) chooseDevServer(ctx context.Context) (err error) {
 	o := devstack.TemporalOptions{
 		Dir: filepath.Join(s.dir, "temporal"), DatabaseFile: true, UIPort: devstack.Headless, Report: s.report,
@@ -145,10 +146,10 @@ func (s *stack) chooseDevServer(ctx context.Context) (err error) {
 	return nil
 }
 
-// hashKey keys the hashes of addresses. It is the one that seals, too.
+// hashKey is the key of the address hashes. It is also the sealing key.
 var hashKey = []byte(strings.Repeat("k", 32))
 
-// hashOf is what the service keeps of an address.
+// hashOf returns the hash that the service stores for an address.
 func hashOf(address string) []byte {
 	mac := hmac.New(sha256.New, hashKey)
 	mac.Write([]byte(address))
@@ -173,7 +174,7 @@ func (s *stack) prepare(ctx context.Context) (err error) {
 	return nil
 }
 
-// settings are those of every process.
+// settings returns the environment of every process.
 func (s *stack) settings() []string {
 	key := base64.StdEncoding.EncodeToString(hashKey)
 	return append(cleanEnviron(),
@@ -181,13 +182,13 @@ func (s *stack) settings() []string {
 		"EARSHOT_WEBHOOK_ALLOW_CIDRS=127.0.0.0/8", "EARSHOT_WEBHOOK_ALLOW_HTTP=true",
 		"EARSHOT_WEBHOOK_RETRY_DELAYS="+retryDelays, "EARSHOT_RATE_LIMIT=100000000",
 		"EARSHOT_MAIL_DIR="+filepath.Join(s.dir, "mail"),
-		// Visitors come from networks of their own, by a proxy, as it were.
+		// Each visitor has its own network: the harness plays a trusted proxy.
 		"EARSHOT_PUBLIC_ORIGIN="+publicOrigin, "EARSHOT_TRUSTED_PROXIES=127.0.0.0/8",
 		fmt.Sprintf("EARSHOT_DATABASE_MAX_CONNS=%d", databaseConns),
 	)
 }
 
-// command runs one of the program's and decodes the JSON that it prints, if wanted.
+// command runs a command of the program. If into isn't nil, it decodes the printed JSON.
 func (s *stack) command(ctx context.Context, into any, args ...string) error {
 	cmd := exec.CommandContext(ctx, s.program, args...)
 	cmd.Env = s.env
@@ -244,7 +245,7 @@ func (s *stack) startServices() error {
 	return nil
 }
 
-// startService starts a process with links of its own.
+// startService starts a process with its own links.
 func (s *stack) startService(p *service) error {
 	toDatabase, err := s.databaseBy(p.name)
 	if err != nil {
@@ -266,7 +267,7 @@ func (s *stack) startService(p *service) error {
 	return nil
 }
 
-// databaseBy is the database's address for a process, by a link of its own.
+// databaseBy makes a link for a process and returns the database's address on it.
 func (s *stack) databaseBy(process string) (string, error) {
 	u, err := url.Parse(s.postgres.URL(database))
 	if err != nil {
@@ -285,7 +286,7 @@ func (s *stack) link(from, to, target string) (address string, err error) {
 	return p.address(), nil
 }
 
-// answers reports whether it is 200.
+// answers reports whether the URL answers with 200.
 func answers(url string) bool {
 	ask := http.Client{Timeout: askTimeout, Transport: &http.Transport{DisableKeepAlives: true}}
 	answer, err := ask.Get(url)
@@ -296,13 +297,13 @@ func answers(url string) bool {
 	return answer.StatusCode == http.StatusOK
 }
 
-// tellAddresses says where a stack is that was kept.
+// tellAddresses reports the addresses of a stack that keeps running.
 func (s *stack) tellAddresses() {
 	s.report("the API is at %s, Temporal at %s, the database at %s; logs and all else in %s. Ctrl-C ends it.",
 		s.url, s.temporal.Address(), s.postgres.URL(database), s.dir)
 }
 
-// stop ends everything; nothing is left that runs. The databases stay if wanted.
+// stop ends every process. It removes the databases unless keep is set.
 func (s *stack) stop(keep bool) {
 	if s.unwatch != nil {
 		s.unwatch()
@@ -320,7 +321,7 @@ func (s *stack) stop(keep bool) {
 		s.temporal.Kill()
 	}
 	if s.postgres != nil {
-		// In order: killed, it would leave its shared memory to the machine.
+		// An orderly stop: a killed Postgres would leave its shared memory behind.
 		if err := s.postgres.Stop(context.Background()); err != nil && s.report != nil {
 			s.report("%v", err)
 		}
@@ -333,7 +334,8 @@ func (s *stack) stop(keep bool) {
 	}
 }
 
-// cleanEnviron is ours without what would choose another stack or setting.
+// cleanEnviron returns the harness's environment without settings of the service, Temporal or the
+// database.
 func cleanEnviron() (env []string) {
 	for _, pair := range os.Environ() {
 		name, _, _ := strings.Cut(pair, "=")

@@ -17,11 +17,11 @@ import (
 )
 
 const (
-	// requestTimeout bounds a request to the API, which may be cut off from its
-	// database. The caller then doesn't know whether it was done.
+	// requestTimeout bounds a request to the API, which may be cut off from its database. After a
+	// timeout the client doesn't know whether the request took effect.
 	requestTimeout = 10 * time.Second
-	// afresh is the tenant that makes a connection for each request: what a restart does to
-	// a new connection isn't what it does to one that waits.
+	// afresh is the tenant that opens a connection for each request, because a restart affects new
+	// and idle connections differently.
 	afresh = "mixed"
 
 	idempotencyKey = "Idempotency-Key"
@@ -37,28 +37,28 @@ const (
 	published      = "changelog.published"
 )
 
-// tenant is an organization with its key, a board and webhooks.
+// tenant is an organization with its API key, a board and webhooks.
 type tenant struct {
 	name  string
 	key   string
 	api   *earshot.Client
 	board string
 
-	// replayed counts answers of requests that had taken effect before.
+	// replayed counts answers to requests that had already taken effect.
 	replayed atomic.Int64
 
 	mu   sync.Mutex
-	post string // the last one that was acknowledged
+	post string // The last acknowledged one.
 }
 
 // hook is a webhook of a tenant.
 type hook struct {
 	id publicid.Webhook
-	// endpoint is the receiver's name of it.
+	// endpoint is the receiver's name of the webhook.
 	endpoint, secret string
 }
 
-// newTenant makes an organization with a board, whose clients reach the API at the URL.
+// newTenant makes an organization with a board. Its client reaches the API at the URL.
 func (r *run) newTenant(ctx context.Context, name, url string) (*tenant, error) {
 	var org struct{ ID string }
 	var made struct{ Key string }
@@ -71,7 +71,7 @@ func (r *run) newTenant(ctx context.Context, name, url string) (*tenant, error) 
 	t := &tenant{name: name, key: made.Key}
 	var err error
 	t.api, err = earshot.New(earshot.Options{
-		APIKey: made.Key, BaseURL: url, Timeout: requestTimeout, MaxRetries: earshot.Ptr(0), // the load asks again by itself
+		APIKey: made.Key, BaseURL: url, Timeout: requestTimeout, MaxRetries: earshot.Ptr(0), // The load repeats requests.
 		HTTPClient: &http.Client{Transport: ownKeys{&http.Transport{
 			MaxIdleConnsPerHost: r.options.connections, DisableKeepAlives: name == afresh,
 		}}},
@@ -87,8 +87,8 @@ func (r *run) newTenant(ctx context.Context, name, url string) (*tenant, error) 
 	return t, nil
 }
 
-// ownKeys takes off every Idempotency-Key but those of tasks, which begin with a board: most of the load
-// is written without one.
+// ownKeys removes every Idempotency-Key except those of tasks, which begin with a board's id. The
+// load sends most writes without a key.
 type ownKeys struct{ *http.Transport }
 
 func (o ownKeys) RoundTrip(q *http.Request) (*http.Response, error) {
@@ -99,8 +99,8 @@ func (o ownKeys) RoundTrip(q *http.Request) (*http.Response, error) {
 	return o.Transport.RoundTrip(q)
 }
 
-// subscribe makes a webhook of the tenant for the events of the load, on an endpoint of
-// the receiver that behaves so.
+// subscribe makes a webhook of the tenant for the load's events. The receiver's endpoint has the
+// given behaviour.
 func (r *run) subscribe(ctx context.Context, t *tenant, b receiver.Behaviour) (hook, error) {
 	endpoint := fmt.Sprintf("%s-%s", t.name, b)
 	h, err := t.register(ctx, r.receiverURL+receiver.Prefix+endpoint, postCreated, commentCreated, voteCreated, contactCreated, contactDeleted, published)

@@ -8,22 +8,23 @@ import (
 	earshot "earshot/sdk/go"
 )
 
-// written is a change that was acknowledged.
+// written is an acknowledged change.
 type written struct {
-	// subject is the id of what was made, event the type of the event that this makes.
+	// subject is the id of the new object, and event the type of its event.
 	subject, event string
 }
 
-// task is one thing that the load wants done.
+// task is one write of the load.
 type task struct {
 	number int
-	// key is sent as the Idempotency-Key, each time that it is asked for; "" is none.
+	// key is sent as the Idempotency-Key of each try. "" sends none.
 	key string
-	// on is the post that it is about, chosen once: a request with a key stays the same.
+	// on is the post that the task refers to. It is chosen once, so that a request with a key stays
+	// the same.
 	on string
 }
 
-// keyedShare: one write of so many is sent with an Idempotency-Key.
+// keyedShare: one write in three has an Idempotency-Key.
 const keyedShare = 3
 
 // task is number i of the load.
@@ -35,7 +36,7 @@ func (t *tenant) task(i int) task {
 	return w
 }
 
-// words are the title, the text or the name of what it makes.
+// words returns the title, the text or the name of the new object.
 func (w task) words(of string) string {
 	if w.key != "" {
 		return fmt.Sprintf("%s%s %d", check.Once, of, w.number)
@@ -43,7 +44,7 @@ func (w task) words(of string) string {
 	return fmt.Sprintf("%s %d", of, w.number)
 }
 
-// withKey sends the key.
+// withKey returns the option that sends the key.
 func (w task) withKey() []earshot.CallOption {
 	if w.key == "" {
 		return nil
@@ -51,9 +52,9 @@ func (w task) withKey() []earshot.CallOption {
 	return []earshot.CallOption{earshot.IdempotencyKey(w.key)}
 }
 
-// write does a task of the load; an error says that it isn't known whether it was done.
-// Asking again is safe: what has a key takes effect once, a contact is identified by the
-// number, the others are made once more.
+// write does a task of the load. After an error it is unknown whether the write took effect. A
+// repetition is safe: a write with a key takes effect once, and a contact is identified by its
+// number. Other writes may be made twice.
 func (t *tenant) write(ctx context.Context, w task) (written, error) {
 	switch {
 	case w.number%4 == 0:
@@ -79,14 +80,14 @@ func (t *tenant) writePost(ctx context.Context, title string, with ...earshot.Ca
 	return written{t.post, postCreated}, nil
 }
 
-// countReplayed counts answers of requests that had taken effect before.
+// countReplayed counts an answer to a request that had already taken effect.
 func (t *tenant) countReplayed(a earshot.Answer) {
 	if a.Header.Get("Idempotent-Replayed") != "" {
 		t.replayed.Add(1)
 	}
 }
 
-// createContact makes a contact that nothing but the key keeps from being made twice.
+// createContact makes a contact. Only its idempotency key prevents a duplicate.
 func (t *tenant) createContact(ctx context.Context, w task) (written, error) {
 	var answer earshot.Answer
 	made, err := t.api.Contacts.Create(ctx, earshot.CreateContactRequest{Name: earshot.Some(w.words("person"))},
@@ -121,5 +122,5 @@ func (t *tenant) identify(ctx context.Context, i int) (written, error) {
 	if err != nil {
 		return written{}, err
 	}
-	return written{made.ID, contactCreated}, nil // or it was, and the answer was lost
+	return written{made.ID, contactCreated}, nil // It may have existed before, if an earlier answer was lost.
 }

@@ -15,8 +15,8 @@ import (
 	"earshot/internal/testkit"
 )
 
-// scripted is a client of a server that gives these answers, whatever it hears,
-// and hangs up.
+// scripted returns a client of a server that sends these answers, regardless of the commands, and
+// hangs up.
 func scripted(t *testing.T, answers ...string) *mail.Mailer {
 	t.Helper()
 	listener, server := listen(t)
@@ -49,7 +49,7 @@ func answer(c *textproto.Conn, answers []string) {
 	}
 }
 
-// listen is a listener on loopback, without encryption.
+// listen returns a listener on loopback, without encryption.
 func listen(t *testing.T) (net.Listener, config.SMTP) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -60,7 +60,7 @@ func listen(t *testing.T) (net.Listener, config.SMTP) {
 	return listener, config.SMTP{Host: host, Port: port, Encryption: config.Plain}
 }
 
-// taken are the answers to a message that a server takes.
+// taken are the answers of a server that accepts a message.
 var taken = []string{"220 hello", "250 hello", "250 ok", "250 ok", "354 go on", "250 taken"}
 
 func TestAServerThatIsAwayOrFullMayComeBack(t *testing.T) {
@@ -134,13 +134,13 @@ func TestWhatTheServerDecidedCountsThoughItHangsAfterwards(t *testing.T) {
 
 func TestAServerThatHangsEndsInTime(t *testing.T) {
 	t.Parallel()
-	// Enough to come to the step on most machines; on others it ends earlier
-	// and in the same way.
+	// Long enough to reach the step on most machines. On others the send ends earlier, with the
+	// same error.
 	soon := func(o *mail.Options) { o.Timeout = 300 * time.Millisecond }
 	for _, encryption := range []config.Encryption{config.STARTTLS, config.ImplicitTLS, config.Plain} {
 		t.Run("greeting "+string(encryption), func(t *testing.T) {
 			t.Parallel()
-			_, server := listen(t) // nobody accepts
+			_, server := listen(t) // no connection is accepted
 			server.Encryption = encryption
 			m := open(t, options{}).client(soon, func(o *mail.Options) { o.SMTP = server })
 			requireError(t, m.Send(t.Context(), message()), mail.Error{Reason: mail.Timeout}, false)

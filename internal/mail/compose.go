@@ -12,21 +12,21 @@ import (
 	gomail "github.com/wneessen/go-mail"
 )
 
-// maxLine bounds subject and name, in characters: longer ones are shown
-// nowhere, and a line of a header has at most 998 bytes (RFC 5322, 2.1.1).
+// maxLine bounds the subject and the name, in characters. No program shows longer ones, and a
+// header line has at most 998 bytes (RFC 5322, 2.1.1).
 const maxLine = 200
 
-// validID is safe in a Message-ID and as the name of a file.
+// validID matches IDs that are safe in a Message-ID and as a file name.
 var validID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]{0,127}$`)
 
-// letter is a message as it goes out.
+// letter is a composed message.
 type letter struct {
 	id       string
 	from, to string // the envelope's addresses
 	text     []byte // headers and body, lines ended by CR LF
 }
 
-// compose makes a message's bytes. Its error is an *Error that is permanent.
+// compose renders a message. Its error is a permanent *Error.
 func compose(from mail.Address, m Message) (letter, error) {
 	if !validID.MatchString(m.ID) || !validAddress(m.To.Address) || m.Unsubscribe != "" && !validLink(m.Unsubscribe) {
 		return letter{}, &Error{Reason: BadMessage}
@@ -36,7 +36,7 @@ func compose(from mail.Address, m Message) (letter, error) {
 	msg.ToMailAddress(&mail.Address{Name: oneLine(m.To.Name), Address: m.To.Address})
 	msg.SetMessageIDWithValue(m.ID + from.Address[strings.LastIndex(from.Address, "@"):])
 	msg.SetDateWithValue(time.Now().UTC())
-	// So that nobody's holiday notice answers (RFC 3834).
+	// Prevents automatic replies, such as holiday notices (RFC 3834).
 	msg.SetGenHeader("Auto-Submitted", "auto-generated")
 	msg.Subject(oneLine(m.Subject))
 	if m.Unsubscribe != "" {
@@ -49,7 +49,7 @@ func compose(from mail.Address, m Message) (letter, error) {
 	}
 	var text bytes.Buffer
 	if _, err := msg.WriteTo(&text); err != nil {
-		return letter{}, &Error{Reason: BadMessage} // never: memory takes everything
+		return letter{}, &Error{Reason: BadMessage} // never happens: a buffer accepts every write
 	}
 	return letter{id: m.ID, from: from.Address, to: m.To.Address, text: text.Bytes()}, nil
 }
@@ -61,21 +61,20 @@ func validAddress(address string) bool {
 	return err == nil && parsed.Address == address
 }
 
-// maxLink leaves room in a line of a header.
+// maxLink leaves room for the rest of a header line.
 const maxLink = 900
 
-// linkPattern is what may stand between the brackets of a header: no character that ends them, or the
-// line.
+// linkPattern excludes the characters that end the brackets around a link, or the header line.
 var linkPattern = regexp.MustCompile(`^[A-Za-z0-9:/?#@!$&'()*+,;=._~%\[\]-]+$`)
 
-// validLink reports whether the text is an address on the web that a header can hold as it is.
+// validLink reports whether the text is a web address that fits into a header unchanged.
 func validLink(text string) bool {
 	u, err := url.Parse(text)
 	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" && len(text) <= maxLink && linkPattern.MatchString(text)
 }
 
-// oneLine makes a line of a header from any text: no CR or LF that would begin
-// another header, no control characters, bounded.
+// oneLine makes a header line from any text. It replaces control characters, which include CR and
+// LF, by spaces, and cuts a long text.
 func oneLine(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {

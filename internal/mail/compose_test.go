@@ -17,13 +17,13 @@ import (
 	"earshot/internal/testkit"
 )
 
-// readable is a message as a mail program reads it.
+// readable is a message as a mail program shows it.
 type readable struct {
 	netmail.Header
 	raw, text string
 }
 
-// read does what a mail program does.
+// read parses a message as a mail program does.
 func read(t *testing.T, raw string) readable {
 	t.Helper()
 	parsed, err := netmail.ReadMessage(strings.NewReader(raw))
@@ -49,7 +49,7 @@ func (r readable) address(t *testing.T, header string) netmail.Address {
 	return *list[0]
 }
 
-// written is what becomes of a message in a development mailbox.
+// written sends a message to a development mailbox and reads the file.
 func written(t *testing.T, m mail.Message) readable {
 	t.Helper()
 	dir := t.TempDir()
@@ -93,8 +93,8 @@ func TestTextOfAnyLanguageArrives(t *testing.T) {
 	requireSafe(t, got.raw)
 }
 
-// requireSafe holds what any server may insist on: ASCII, and short lines that
-// end in CR LF and in nothing else.
+// requireSafe checks the limits that any server may enforce. The text is ASCII, with short lines
+// that end in CR LF and contain no other line break.
 func requireSafe(t *testing.T, raw string) {
 	t.Helper()
 	for line := range strings.SplitSeq(raw, "\r\n") {
@@ -123,7 +123,7 @@ func TestASubjectIsOneLineOfBoundedLength(t *testing.T) {
 	}
 }
 
-// injections are texts that would begin another header, a body or a command.
+// injections are texts that try to add a header, a body or a command.
 var injections = []string{
 	"x\r\nBcc: eve@evil.test", "x\nBcc: eve@evil.test", "x\rBcc: eve@evil.test", "\r\n\r\nbody",
 	"\r\n.\r\nMAIL FROM:<eve@evil.test>", "Eve\" <eve@evil.test>, \"", "=?utf-8?q?=0D=0ABcc:_eve@evil.test?=",
@@ -179,8 +179,7 @@ func TestAnAddressOrIDThatIsNoneIsPermanentAndNeverSent(t *testing.T) {
 	require.Empty(t, f.seen())
 }
 
-// Asking for the extension without need may get a message sent back by a server
-// further on that lacks it.
+// A later server that lacks the extension may return a message that requests it.
 func TestSMTPUTF8IsAskedForOnlyByAnAddressThatNeedsIt(t *testing.T) {
 	t.Parallel()
 	for address, needed := range map[string]bool{"ada@example.com": false, "zoë@example.com": true} {

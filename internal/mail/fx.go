@@ -9,7 +9,7 @@ import (
 	"earshot/internal/config"
 )
 
-// Module provides the Mailer of the settings.
+// Module provides the configured Mailer.
 var Module = fx.Module("mail", fx.Provide(func(c config.Config, log *slog.Logger) *Mailer {
 	return New(Options{SMTP: c.SMTP, From: mail.Address(c.MailFrom), Dir: c.MailDir, Log: log})
 }))

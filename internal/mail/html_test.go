@@ -18,7 +18,7 @@ import (
 	"earshot/internal/testkit"
 )
 
-// news is a message that its reader can end.
+// news is a message with a link to unsubscribe.
 func news() mail.Message {
 	m := message()
 	m.HTML, m.Unsubscribe = "<p>Grüße</p>\n", "https://feedback.example.com/b/acme/-/unsubscribe?token=AbC-_9"

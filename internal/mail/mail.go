@@ -1,10 +1,9 @@
-// Package mail sends e-mails of plain text, and with HTML beside it, one recipient each: through a mail
-// server, or into a directory on a developer's machine.
+// Package mail sends e-mails in plain text, optionally with HTML, to one recipient each. It sends
+// through a mail server, or writes to a directory on a developer's machine.
 //
-// It makes one attempt a call and repeats nothing: the caller, who has a durable
-// timer, asks Permanent whether another one makes sense. It refuses to put an
-// address, a password or what a server said into a log or an error: servers
-// quote addresses.
+// Each call makes one attempt. The caller has a durable timer and asks Permanent whether a retry
+// makes sense. Logs and errors contain no address, no password and no text of the server, because
+// servers quote addresses.
 package mail
 
 import (
@@ -19,50 +18,49 @@ import (
 	"earshot/internal/config"
 )
 
-// sendTimeout bounds a whole send, from looking the name up to the server's
-// last word. Servers that look into a message for spam take seconds for that.
+// sendTimeout bounds a whole send, from the DNS lookup to the server's last reply. Servers that
+// check a message for spam take seconds.
 const sendTimeout = 30 * time.Second
 
 // Options configure a Mailer. With neither SMTP nor Dir it sends nothing.
 type Options struct {
-	// SMTP is the mail server. It goes before Dir.
+	// SMTP is the mail server. It takes precedence over Dir.
 	SMTP config.SMTP
-	// From is the sender; without an address it is earshot@localhost, which
-	// does for Dir.
+	// From is the sender. Without an address it is earshot@localhost, which is enough for Dir.
 	From mail.Address
 	// Dir is the development mailbox, see config.Config.
 	Dir string
 	Log *slog.Logger
-	// Timeout is the time of a whole send; 0 is 30 s.
+	// Timeout bounds a whole send; 0 means 30 s.
 	Timeout time.Duration
-	// RootCAs are the authorities to trust; nil is the system's.
+	// RootCAs are the trusted certificate authorities; nil means the system's.
 	RootCAs *x509.CertPool
 }
 
-// Message is one e-mail to one person, so that nobody sees another's address
-// and one address that is refused keeps nothing from the others.
+// Message is one e-mail to one person. Recipients therefore don't see each other's addresses, and
+// one refused address does not affect the others.
 type Message struct {
-	// ID stays the same however often the message is sent, so that a mail
-	// system may drop the repetition; each recipient's message needs its own.
-	// It begins with a letter or digit, goes on with those and "._+-", and has
-	// at most 128 characters. The Message-ID is made of it, so it is public.
+	// ID stays the same when the message is sent again, so that a mail system can drop the
+	// duplicate. Each recipient's message needs an ID of its own. It begins with a letter or digit,
+	// continues with those and "._+-", and has at most 128 characters. The Message-ID contains it,
+	// so it is public.
 	ID string
-	// To is the recipient, the name optional.
+	// To is the recipient. The name is optional.
 	To mail.Address
-	// Subject is one line: control characters become spaces, and what is
-	// longer than 200 characters is cut.
+	// Subject is one line. Control characters become spaces, and a subject of more than 200
+	// characters is cut.
 	Subject string
-	// Text is the body.
+	// Text is the body in plain text.
 	Text string
-	// HTML is the same for programs that show it; empty is none.
+	// HTML is the same body in HTML; empty means none.
 	HTML string
-	// Unsubscribe is the address, of http or https, that ends such e-mails when it is posted to
-	// (RFC 8058); empty is none.
+	// Unsubscribe is an http or https address that ends such e-mails when a mail program posts to
+	// it (RFC 8058); empty means none.
 	Unsubscribe string
 }
 
-// Mailer sends messages. It holds no connection between them and is safe for
-// concurrent use.
+// Mailer sends messages. It closes the connection after each message and is safe for concurrent
+// use.
 type Mailer struct {
 	from    mail.Address
 	server  *server // nil without a mail server
@@ -70,7 +68,7 @@ type Mailer struct {
 	log     *slog.Logger
 }
 
-// New returns a Mailer. It connects to nothing before the first Send.
+// New returns a Mailer. It makes no connection before the first Send.
 func New(o Options) *Mailer {
 	m := &Mailer{from: o.From, mailbox: mailbox(o.Dir), log: o.Log}
 	if m.from.Address == "" {
@@ -82,12 +80,12 @@ func New(o Options) *Mailer {
 	return m
 }
 
-// Send makes one attempt. Without an error the server has taken the message
-// over, which doesn't mean that it arrives. With an error it may have been taken
-// all the same, when the connection broke before the answer.
+// Send makes one attempt. Without an error the server has accepted the message, but it may still
+// fail to arrive. With an error the server may have accepted it too, if the connection broke before
+// the reply.
 //
-// The error is ErrNotConfigured, which the log has told already, an *Error, or
-// wraps that of ctx.
+// The error is ErrNotConfigured, which Send has already logged, or an *Error, or it wraps the error
+// of ctx.
 func (m *Mailer) Send(ctx context.Context, message Message) error {
 	log := m.log.With("messageId", message.ID)
 	if m.server == nil && m.mailbox == "" {
@@ -107,8 +105,8 @@ func (m *Mailer) Send(ctx context.Context, message Message) error {
 	}
 	file, err := m.mailbox.write(l)
 	if err != nil {
-		// A file's error names paths and nothing of the message, but an operator
-		// looks for it in the log and not in Temporal.
+		// The error contains only paths and no part of the message. It is logged here, because
+		// operators look in the log and not in Temporal.
 		log.Error("e-mail not written into EARSHOT_MAIL_DIR", "error", err)
 		return &Error{Reason: MailboxFailed}
 	}
@@ -116,5 +114,5 @@ func (m *Mailer) Send(ctx context.Context, message Message) error {
 	return nil
 }
 
-// ErrNotConfigured says that no setting names a way for e-mails.
+// ErrNotConfigured means that no way to send e-mail is configured.
 var ErrNotConfigured = errors.New("send e-mail: nothing says how")

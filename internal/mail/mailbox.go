@@ -5,12 +5,12 @@ import (
 	"path/filepath"
 )
 
-// mailbox is a directory that takes messages in place of a mail server. Each is
-// a file that mail programs open; one that is sent again replaces the file.
+// mailbox is a directory that takes messages in place of a mail server. Each message is a file that
+// mail programs open. A message that is sent again replaces its file.
 type mailbox string
 
-// write returns the file's path. The directory is made, readable by its owner
-// only, when it isn't there. A reader finds the whole file or none.
+// write returns the file's path. It creates a missing directory, readable by its owner only. A
+// reader sees the whole file or none.
 func (b mailbox) write(l letter) (path string, err error) {
 	if err := os.MkdirAll(string(b), 0o700); err != nil {
 		return "", err
@@ -19,7 +19,7 @@ func (b mailbox) write(l letter) (path string, err error) {
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = os.Remove(fresh.Name()) }() // not there after the rename
+	defer func() { _ = os.Remove(fresh.Name()) }() // no longer there after the rename
 	_, err = fresh.Write(l.text)
 	if closed := fresh.Close(); err == nil {
 		err = closed

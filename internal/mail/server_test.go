@@ -24,45 +24,44 @@ import (
 type office struct {
 	options
 	t      *testing.T
-	server config.SMTP // as a setting names it
+	server config.SMTP // as in a setting
 	roots  *x509.CertPool
 
 	mu      sync.Mutex
 	arrived []arrival
-	steps   []string // what clients did: auth, mail, rcpt, data
+	steps   []string // of the clients: auth, mail, rcpt, data
 }
 
-// options of an office. The zero options encrypt by STARTTLS, let everybody in
-// and take everything.
+// options configure an office. The zero options use STARTTLS, need no login and accept everything.
 type options struct {
 	encryption config.Encryption
-	// hidesSTARTTLS doesn't offer it, as when somebody in between removes it.
+	// hidesSTARTTLS leaves STARTTLS out of the offer, as an attacker in the network would.
 	hidesSTARTTLS bool
-	// spoil changes the certificate, for 127.0.0.1, before it is signed.
+	// spoil changes the certificate for 127.0.0.1 before it is signed.
 	spoil func(*x509.Certificate)
-	// logins are the ways to log in; with one, nobody sends without.
+	// logins are the login methods. With at least one, clients must log in.
 	logins []string
-	// at is called at each step and answers it, unless nil.
+	// at is called at each step and returns its result. It may be nil.
 	at func(step string) error
 	// utf8 offers SMTPUTF8.
 	utf8 bool
 }
 
-// arrival is a message that was taken.
+// arrival is an accepted message.
 type arrival struct {
 	from, to, user string
-	askedUTF8      bool // for the extension SMTPUTF8
+	askedUTF8      bool // by the extension SMTPUTF8
 	encrypted      bool
 	text           string
 }
 
-// user and password open every office.
+// user and password are valid in every office.
 const (
 	user     = "mailer@example.com"
 	password = "hunter2"
 )
 
-// open starts an office; it is closed when the test ends.
+// open starts an office and closes it when the test ends.
 func open(t *testing.T, o options) *office {
 	t.Helper()
 	if o.encryption == "" {
@@ -91,7 +90,7 @@ func open(t *testing.T, o options) *office {
 	return f
 }
 
-// client is a Mailer for the office, changed by with.
+// client returns a Mailer for the office, with options changed by with.
 func (f *office) client(with ...func(*mail.Options)) *mail.Mailer {
 	f.t.Helper()
 	o := mail.Options{
@@ -104,12 +103,12 @@ func (f *office) client(with ...func(*mail.Options)) *mail.Mailer {
 	return mail.New(o)
 }
 
-// asUser logs in.
+// asUser logs in with a password.
 func asUser(password string) func(*mail.Options) {
 	return func(o *mail.Options) { o.SMTP.User, o.SMTP.Password = user, password }
 }
 
-// step notes it and gives the office's answer.
+// step records a step and returns the office's result.
 func (f *office) step(name string) error {
 	f.mu.Lock()
 	f.steps = append(f.steps, name)
@@ -120,14 +119,14 @@ func (f *office) step(name string) error {
 	return f.at(name)
 }
 
-// seen are the steps so far.
+// seen returns the steps so far.
 func (f *office) seen() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return strings.Join(f.steps, " ")
 }
 
-// only is the message that arrived, and the only one.
+// only returns the message that arrived, and requires that it is the only one.
 func (f *office) only() arrival {
 	f.t.Helper()
 	f.mu.Lock()

@@ -16,7 +16,7 @@ import (
 	"earshot/internal/config"
 )
 
-// server is a mail server that takes messages over.
+// server is a mail server that accepts messages.
 type server struct {
 	config.SMTP
 
@@ -40,14 +40,14 @@ func newServer(o Options) *server {
 	return s
 }
 
-// send hands a letter over on a connection of its own. The error is an *Error
-// or wraps that of ctx.
+// send transfers a letter over a connection of its own. The error is an *Error or wraps that of
+// ctx.
 func (s *server) send(ctx context.Context, l letter) error {
 	within, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	err := s.connect(within, l)
-	// What the server did counts, even if it hung afterwards. Only a connection
-	// that broke may have been closed by us.
+	// The server's reply counts, even if the server hung afterwards. Only a broken connection may
+	// be the effect of ctx or of our timeout.
 	var e *Error
 	broke := errors.As(err, &e) && *e == (Error{Reason: ConnectionFailed})
 	switch {
@@ -60,7 +60,7 @@ func (s *server) send(ctx context.Context, l letter) error {
 	}
 }
 
-// connect closes the connection when ctx ends, which ends whatever waits for it.
+// connect closes the connection when ctx ends, which also ends pending reads and writes.
 func (s *server) connect(ctx context.Context, l letter) error {
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(s.Host, s.Port))
@@ -82,10 +82,10 @@ func (s *server) talk(conn net.Conn, l letter) error {
 	if err != nil {
 		return failed(ConnectionFailed, err)
 	}
-	// Politeness: what was refused or taken stays so, whatever comes back.
+	// Quit is a courtesy. Its result does not change the outcome.
 	defer func() { _ = c.Quit() }()
-	// Where all addresses are ASCII nothing needs the extension, and a server
-	// further on that lacks it might send the message back.
+	// For ASCII addresses the extension is not needed. A later server without it might return the
+	// message.
 	c.SkipSMTPUTF8(isASCII(l.from + l.to))
 	for _, step := range []struct {
 		refused Reason
@@ -105,8 +105,8 @@ func (s *server) talk(conn net.Conn, l letter) error {
 	return nil
 }
 
-// encrypt refuses to go on in the clear, whoever took STARTTLS out of the
-// server's answer.
+// encrypt never continues without encryption, even if an attacker removed STARTTLS from the
+// server's reply.
 func (s *server) encrypt(c *smtp.Client) error {
 	if s.Encryption != config.STARTTLS {
 		return nil
@@ -117,8 +117,8 @@ func (s *server) encrypt(c *smtp.Client) error {
 	return c.StartTLS(s.tls)
 }
 
-// login knows the two ways of which every provider has one. The connection is
-// encrypted, or doesn't leave the machine: config.SMTP takes no other user.
+// login supports PLAIN and LOGIN, because every provider has one of them. The connection is
+// encrypted or local, because config.SMTP accepts a user only then.
 func (s *server) login(c *smtp.Client) error {
 	if s.User == "" {
 		return nil
@@ -135,7 +135,7 @@ func (s *server) login(c *smtp.Client) error {
 	}
 }
 
-// write sends headers and body and waits for the server's judgement.
+// write sends headers and body and waits for the server's reply.
 func write(c *smtp.Client, text []byte) error {
 	to, err := c.Data()
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"earshot/internal/mail"
 )
 
-// message is one that every server takes.
+// message is a message that every server accepts.
 func message() mail.Message {
 	return mail.Message{
 		ID: "whk_1-usr_1", To: netmail.Address{Name: "Ada", Address: "ada@example.com"},
@@ -23,7 +23,7 @@ func message() mail.Message {
 	}
 }
 
-// requireError compares the whole error and what Permanent says of it.
+// requireError compares the whole error and the result of Permanent.
 func requireError(t *testing.T, err error, want mail.Error, permanent bool) {
 	t.Helper()
 	var got *mail.Error
@@ -92,7 +92,7 @@ func TestAUserLogsInByWhatTheServerOffers(t *testing.T) {
 	}
 }
 
-// Somebody mends the setting, and then the message can go.
+// An operator can fix the setting, and then the message can be sent.
 func TestALoginThatIsRefusedMayPass(t *testing.T) {
 	t.Parallel()
 	f := open(t, options{logins: []string{"PLAIN"}})

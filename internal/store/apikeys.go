@@ -15,7 +15,8 @@ import (
 	"earshot/internal/publicid"
 )
 
-// The columns by name: a schema that is ahead may have more. Arrays are selected as in seeSQL.
+// The columns are listed by name, because a newer schema may have more of them. The arrays are
+// selected for the reason given at seeSQL.
 var (
 	keysSQL          = oneEach(apikey.Columns, "api_keys", "WHERE hash = w.hash")
 	keyUsersSQL      = oneEach(user.Columns, "users", "WHERE id = (SELECT user_id FROM api_keys WHERE hash = w.hash)")
@@ -27,8 +28,8 @@ func oneEach(columns []string, table, of string) string {
 		strings.Join(columns, ", ") + " FROM " + table + " " + of + " LIMIT 1) f"
 }
 
-// KeysWithOwners loads the API keys with the hashes, of whatever organization, with their
-// members, and the organizations of these by id: in one round trip for all that are asked for at once.
+// KeysWithOwners loads the API keys with these hashes and their members, and the organizations by
+// id. It covers all organizations and takes one round trip for a whole batch.
 func (s *Store) KeysWithOwners(ctx context.Context, hashes [][]byte) ([]*db.APIKey, map[publicid.Organization]*db.Organization, error) {
 	conn, err := s.acquire(ctx)
 	if err != nil {
@@ -63,8 +64,8 @@ const noteKeyUsesSQL = `
 UPDATE api_keys SET last_used_at = $2
 WHERE id IN (SELECT id FROM api_keys WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE SKIP LOCKED)`
 
-// NoteKeyUses writes down when API keys, of any organization, were used. Where somebody
-// holds the row of one, it doesn't: the next use will do.
+// NoteKeyUses records when API keys of any organization were last used. It skips rows that another
+// transaction has locked, because the next use will be recorded.
 func (s *Store) NoteKeyUses(ctx context.Context, ids []publicid.APIKey, at time.Time) error {
 	if _, err := s.pool.Exec(ctx, noteKeyUsesSQL, raw(ids), at); err != nil {
 		return errors.Wrap(err, "note the use of API keys")

@@ -11,16 +11,18 @@ import (
 	"earshot/internal/publicid"
 )
 
-// Activity is what is there of a person who acted on public boards and is no contact.
+// Activity summarizes the public activity of a person who is not a contact.
 type Activity struct {
-	// Source is how the oldest came in, in the words of a contact's source.
+	// Source is the source of the oldest activity, in the same terms as a contact's source.
 	Source      string
 	First, Last time.Time
 }
 
-// A post knows its author by the guest alone. Whoever is nobody's member and no contact has only the
-// hash; what was deleted is no activity any more. Skipping none of the posts keeps the planner from reading those of all
-// authors: a member's thousand posts make it expect as many of a guest.
+// A post refers to its author only through the guest user. A person who is neither member nor
+// contact has only the hash. Deleted posts and comments don't count.
+//
+// OFFSET 0 keeps the planner from reading the posts of all authors. A member may have a thousand
+// posts, and the planner would expect as many of each guest.
 const visitorsActivitySQL = `
 SELECT DISTINCT ON (hash) hash, source, at, max(at) OVER (PARTITION BY hash) FROM (
   SELECT email_hash AS hash, 'public_vote' AS source, created_at AS at FROM votes
@@ -37,8 +39,8 @@ SELECT DISTINCT ON (hash) hash, source, at, max(at) OVER (PARTITION BY hash) FRO
   WHERE u.organization_id = $1 AND u.email_hash = ANY($2::bytea[]) AND u.kind = 'guest'
 ) AS activity WHERE at < $3 ORDER BY hash, at, source`
 
-// VisitorsActivity finds what people with these hashes of addresses did on public boards before a
-// moment, by the hash.
+// VisitorsActivity finds the public activity before a moment of the people with these address
+// hashes. The result is keyed by the hash.
 func VisitorsActivity(
 	ctx context.Context, tx *db.Tx, of publicid.Organization, hashes [][]byte, before time.Time,
 ) (map[string]Activity, error) {
@@ -62,8 +64,8 @@ func VisitorsActivity(
 	return found, nil
 }
 
-// EndBackfill has no backfill of the organization look for a contact's address any more. It waits for
-// the page that does so just now.
+// EndBackfill removes a contact's address from all backfills of the organization. It waits for a
+// page that is processing the address.
 func EndBackfill(ctx context.Context, tx *db.Tx, of *db.Contact) error {
 	if of.EmailHash == nil {
 		return nil
@@ -75,7 +77,7 @@ func EndBackfill(ctx context.Context, tx *db.Tx, of *db.Contact) error {
 	return nil
 }
 
-// LeftOfBackfill counts the addresses that a backfill, of any organization, has still to look for.
+// LeftOfBackfill counts the addresses that a backfill, of any organization, has not processed yet.
 func (s *Store) LeftOfBackfill(ctx context.Context, id publicid.ContactBackfill) (n int, err error) {
 	err = s.pool.QueryRow(ctx, `SELECT count(*)::int FROM backfill_addresses WHERE backfill_id = $1`, id.UUID().String()).Scan(&n)
 	if err != nil {
@@ -89,8 +91,8 @@ WITH ended AS (
   UPDATE contact_backfills SET status = 'canceled', finished_at = now() WHERE id = $1 AND status = 'running' RETURNING id
 ) DELETE FROM backfill_addresses WHERE backfill_id IN (SELECT id FROM ended)`
 
-// CancelBackfill ends a backfill, of any organization, that an operator ended, with the addresses that
-// are left. One that ended by itself stays as it is.
+// CancelBackfill cancels a running backfill of any organization and deletes its remaining
+// addresses. A backfill that has already ended stays as it is.
 func (s *Store) CancelBackfill(ctx context.Context, id publicid.ContactBackfill) error {
 	if _, err := s.pool.Exec(ctx, cancelBackfillSQL, id.UUID().String()); err != nil {
 		return errors.Wrap(err, "cancel the backfill")
@@ -98,7 +100,7 @@ func (s *Store) CancelBackfill(ctx context.Context, id publicid.ContactBackfill)
 	return nil
 }
 
-// RunningBackfill is a backfill that somebody should be doing.
+// RunningBackfill is a backfill that has not ended. A workflow should be processing it.
 type RunningBackfill struct {
 	ID           publicid.ContactBackfill
 	Organization publicid.Organization
@@ -110,7 +112,9 @@ SELECT id, organization_id, created_at FROM contact_backfills
 WHERE status = 'running' AND created_at <= now() - make_interval(secs => $1) AND (created_at, id) > ($2, $3::uuid)
 ORDER BY created_at, id LIMIT $4`
 
-// RunningBackfills are RunningRecoveries for backfills. It is for the sweep.
+// RunningBackfills returns a page of the backfills of all organizations that have not ended and are
+// older than the grace, oldest first. Pass the last one of the page before, or the zero value. The
+// sweep uses it.
 func (s *Store) RunningBackfills(ctx context.Context, grace time.Duration, last RunningBackfill, limit int) ([]RunningBackfill, error) {
 	rows, err := s.pool.Query(ctx, runningBackfillsSQL, grace.Seconds(), last.CreatedAt, last.ID.UUID().String(), limit)
 	if err != nil {

@@ -12,42 +12,45 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Lists that are kept in step with go by the number of the transaction that changed a row last
-// (changed_in), and by id. Moments wouldn't do: a row's is taken before its commit, so it may
-// appear behind a place that a reader has passed. Numbers are taken before the commit, too, but
-// the database says which transactions are still under way: what has a number below the oldest
-// of these is committed or never will be, and a reader looks at that only.
+// Lists for synchronization are ordered by changed_in, the number of the transaction that last
+// changed the row, and then by id. A timestamp doesn't work: it is taken before the commit, so a
+// row can appear behind a position that a reader has already passed.
+//
+// A transaction number is also assigned before the commit, but Postgres can list the running
+// transactions. Every number below the oldest running one is committed or rolled back. Readers only
+// read up to that number.
 
-// ChangePlace is where a row stands in the order of changes.
+// ChangePlace is the position of a row in the order of changes.
 type ChangePlace struct {
 	In int64
 	ID uuid.UUID
 }
 
-// Changes says how far the changes may be read.
+// Changes describes up to which number the changes can be read.
 type Changes struct {
-	// Settled is a number below which no transaction is under way. It may be less than before,
-	// when a transaction of another database ended just now; what was settled stays so.
+	// Settled is a number below which no transaction is running. It can be lower than before when a
+	// transaction of another database has just ended. Numbers that were settled stay settled.
 	Settled int64
-	// Next is above every number that was given. It only grows.
+	// Next is above every assigned number. It only grows.
 	Next int64
-	// Restored is the number that a copy has to have begun at, at least. Where the database was
-	// restored, those that began before know changes that aren't there.
+	// Restored is the lowest number at which a valid copy can have begun. An older copy may contain
+	// changes that a restore of the database has removed.
 	Restored int64
-	// Durable is a number below which none is given again, should Postgres crash now.
+	// Durable is a number below which none is assigned again, even if Postgres crashes now.
 	Durable int64
 }
 
-// A cluster numbers the transactions of all its databases together. One in another database
-// changes nothing here, so it holds up nobody. The sessions are read after the snapshot was
-// taken: a transaction that has ended since counts as under way.
+// A cluster numbers the transactions of all its databases together. A transaction in another
+// database changes nothing here, so it is ignored. The sessions are read after the snapshot: a
+// transaction that has ended in between counts as running.
 //
-// Postgres recovers with the number behind all that its log on disk has. A transaction that wrote
-// nothing there, because it was rolled back, or whose commit nobody waited for, leaves its number to
-// another one after a crash. So what is settled now may be under way then, unless it is below what
-// the last checkpoint noted down, or a number that a committed row has.
+// After a crash, Postgres continues with the number behind the last one in its log on disk. The log
+// may lack the number of a transaction that was rolled back or that committed asynchronously.
+// Another transaction then gets the same number. A settled number may therefore be running after a
+// crash, unless it is below the number of the last checkpoint or a committed row has it.
 //
-// A standby doesn't tell which transactions are under way, so it refuses as it refuses writes.
+// A standby can't list the running transactions of its primary. The query fails there with the same
+// error as a write.
 const changesSQL = `
 SELECT base + coalesce((
   SELECT min(under_way::text::bigint) FROM pg_snapshot_xip(snapshot) under_way WHERE NOT EXISTS (
@@ -58,7 +61,7 @@ FROM transaction_numbers, pg_current_snapshot() snapshot, LATERAL (SELECT pg_sna
   (SELECT (split_part(next_xid, ':', 1)::bigint << 32) + split_part(next_xid, ':', 2)::bigint AS noted FROM pg_control_checkpoint()) checkpoint
 WHERE NOT pg_is_in_recovery() OR pg_current_xact_id() IS NULL`
 
-// Changes asks the database. It has to be asked before the rows are read.
+// Changes reads the current limits from the database. Call it before reading the rows.
 func (s *Store) Changes(ctx context.Context) (c Changes, err error) {
 	if err := s.pool.QueryRow(ctx, changesSQL).Scan(&c.Settled, &c.Next, &c.Restored, &c.Durable); err != nil {
 		return c, errors.Wrap(err, "ask which changes are settled")
@@ -71,7 +74,7 @@ const (
 	idColumn        = "id"
 )
 
-// ChangedBetween are the rows behind a place with numbers below another.
+// ChangedBetween selects the rows after a position whose numbers are below before.
 func ChangedBetween[P ~func(*sql.Selector)](after ChangePlace, before int64) P {
 	return func(s *sql.Selector) {
 		s.Where(sql.CompositeGT([]string{s.C(changedInColumn), s.C(idColumn)}, after.In, after.ID)).
@@ -79,24 +82,24 @@ func ChangedBetween[P ~func(*sql.Selector)](after ChangePlace, before int64) P {
 	}
 }
 
-// ByChange is the order of changes.
+// ByChange is the ORDER BY clause for the order of changes.
 func ByChange(table string) string {
 	return table + "." + changedInColumn + ", " + table + "." + idColumn
 }
 
-// Tombstone is what is left of something that was deleted.
+// Tombstone is the record of a deleted row.
 type Tombstone struct {
 	ID        uuid.UUID
 	DeletedAt time.Time
 	In        int64
 }
 
-// Deletions are the deleted ones of a list: SQL that reads id, deleted_at and changed_in, and
-// what it is a list of, as the first argument.
+// Deletions is the SQL that selects the deleted rows of a list: id, deleted_at and changed_in. Its
+// first argument is the organization; $2, if it is used, is the parent of the list.
 type Deletions struct{ from string }
 
-// The lists. Posts and comments that are deleted stay, but for the posts of a board that is
-// deleted; of the others a trigger leaves tombstones.
+// Deletions of each list. Deleted posts and comments keep their rows, except for the posts of a
+// deleted board. For all other rows, a trigger writes tombstones.
 var (
 	DeletedPosts = Deletions{`SELECT id, deleted_at, changed_in FROM posts
 WHERE organization_id = $1 AND deleted_at IS NOT NULL @range UNION ALL ` + tombstonesOf("post")}
@@ -112,23 +115,23 @@ func tombstonesOf(kind string) string {
 	return fmt.Sprintf(`SELECT id, deleted_at, changed_in FROM tombstones WHERE organization_id = $1 AND kind = '%s' @range`, kind)
 }
 
-// DeletedBetween says which deletions to read: behind a place, up to another and including it,
-// not before a moment.
+// DeletedBetween selects deletions after a position and up to another one, inclusive. It leaves out
+// deletions before Since.
 type DeletedBetween struct {
-	// Of is what the list is of, where it isn't the organization.
+	// Of is the parent of the list, for example a board. It is nil for lists of the organization.
 	Of          *uuid.UUID
 	After, UpTo ChangePlace
 	Since       time.Time
 	Limit       int
 }
 
-// The number of the latest tombstone that the retention took away comes with those that are left,
-// of the same moment: asked for before, it wouldn't know of those that went in between.
+// The number of the latest tombstone that the retention removed is read in the same statement. An
+// earlier, separate read would miss tombstones that are removed in between.
 const tombstonesSQL = `
 SELECT removed, d.* FROM transaction_numbers LEFT JOIN (%s ORDER BY changed_in, id LIMIT $%d) d ON true ORDER BY d.changed_in, d.id`
 
 // Deleted reads deletions in the organization of the context, in the order of changes. Removed is
-// the number of the latest one that isn't known any more, of any organization.
+// the number of the latest tombstone, of any organization, that the retention has removed.
 func (s *Store) Deleted(ctx context.Context, of Deletions, p DeletedBetween) (found []Tombstone, removed int64, err error) {
 	organization, err := organizationOf(ctx, "tombstones")
 	if err != nil {
@@ -145,7 +148,7 @@ func (s *Store) Deleted(ctx context.Context, of Deletions, p DeletedBetween) (fo
 	if err != nil {
 		return nil, 0, errors.Wrap(err, "look for what was deleted")
 	}
-	var id *uuid.UUID // nil where there is none
+	var id *uuid.UUID // nil without a tombstone
 	var at *time.Time
 	var in *int64
 	_, err = pgx.ForEachRow(rows, []any{&removed, &id, &at, &in}, func() error {
@@ -160,7 +163,7 @@ func (s *Store) Deleted(ctx context.Context, of Deletions, p DeletedBetween) (fo
 	return found, removed, nil
 }
 
-// Of 500 at a time, as the retention removes everything.
+// A page has 500 rows, as everywhere in the retention.
 const oldTombstonesSQL = `
 WITH gone AS (
   DELETE FROM tombstones WHERE id IN (
@@ -172,7 +175,7 @@ WITH gone AS (
 SELECT count(*) FROM gone`
 
 // RemoveTombstones removes one page of tombstones, of all organizations, that are older than a
-// moment, and returns how many. Whole says that there may be more.
+// moment, and returns their number. Whole reports that there may be more.
 func (s *Store) RemoveTombstones(ctx context.Context, olderThan time.Time) (removed int, whole bool, err error) {
 	err = again(func() error { return s.pool.QueryRow(ctx, oldTombstonesSQL, olderThan).Scan(&removed) })
 	if err != nil {
@@ -181,9 +184,9 @@ func (s *Store) RemoveTombstones(ctx context.Context, olderThan time.Time) (remo
 	return removed, removed == 500, nil
 }
 
-// NumberChangesAnew is for a database that may have been restored into another cluster, which
-// numbers its transactions anew, before anybody uses it. What operators do after a restore into
-// the same one is in docs/backup.md.
+// NumberChangesAnew prepares a database that may have been restored into another cluster, which
+// numbers its transactions differently. Call it before the database is used. For a restore into the
+// same cluster, operators follow docs/backup.md.
 func (s *Store) NumberChangesAnew(ctx context.Context) error {
 	if _, err := s.pool.Exec(ctx, "SELECT number_changes_anew(if_in_another_cluster => true)"); err != nil {
 		return errors.Wrap(err, "number the changes behind those from before the restore")

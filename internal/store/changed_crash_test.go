@@ -13,7 +13,7 @@ import (
 	"earshot/internal/testkit/tier"
 )
 
-// durable is a Postgres of the test's own, which keeps what it committed over a kill.
+// durable starts a Postgres for one test. Its committed data survives a kill.
 func durable(t *testing.T, o devstack.PostgresOptions) *devstack.Postgres {
 	t.Helper()
 	o.Durable, o.Report = true, t.Logf
@@ -23,7 +23,8 @@ func durable(t *testing.T, o devstack.PostgresOptions) *devstack.Postgres {
 	return p
 }
 
-// ownDir can be entered by the user postgres; the parent of t.TempDir is closed to others.
+// ownDir is a directory that the user postgres can enter. The parent of t.TempDir is closed to
+// other users.
 func ownDir(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -32,8 +33,8 @@ func ownDir(t *testing.T) string {
 	return dir
 }
 
-// Postgres recovers with the number behind the last one that its log on disk has. That of a
-// transaction that was rolled back needn't be there.
+// After a crash, Postgres continues behind the last number in its log on disk. The log may lack the
+// number of a transaction that was rolled back.
 func TestACopyGoesNoFurtherThanTheNumbersThatACrashOfPostgresLeaves(t *testing.T) {
 	tier.Slow(t, "starts a durable Postgres and a copy")
 	t.Parallel()
@@ -43,7 +44,8 @@ func TestACopyGoesNoFurtherThanTheNumbersThatACrashOfPostgresLeaves(t *testing.T
 	s, c := open(t, p.URL("crashed")), connect(t, p.URL("crashed"))
 	_, err := s.Migrate(t.Context())
 	require.NoError(t, err)
-	// Nobody writes the log to disk meanwhile, and what was written before is.
+	// The checkpoint puts the log so far on disk. After it, the WAL writer stays idle for 10
+	// seconds.
 	_, err = c.Exec(t.Context(), "CHECKPOINT")
 	require.NoError(t, err)
 	_, err = c.Exec(t.Context(), "ALTER SYSTEM SET wal_writer_delay = 10000")
@@ -67,7 +69,7 @@ func TestACopyGoesNoFurtherThanTheNumbersThatACrashOfPostgresLeaves(t *testing.T
 	require.GreaterOrEqual(t, given, rolledBack.Durable)
 }
 
-// It shows other rows than its primary, and can't tell which transactions are under way.
+// A standby shows other rows than its primary and can't list the running transactions.
 func TestAStandbyDoesNotSayWhichChangesAreSettled(t *testing.T) {
 	tier.Slow(t, "starts a Postgres and its standby")
 	t.Parallel()

@@ -10,7 +10,7 @@ import (
 	"earshot/internal/testkit"
 )
 
-// A column that is added has to be added to the trigger, too.
+// Add every new column to the trigger, too.
 func TestWhateverOfAContactCanChangeIsNumberedButThatItWasSeen(t *testing.T) {
 	t.Parallel()
 	url := testkit.Database(t)
@@ -20,7 +20,7 @@ func TestWhateverOfAContactCanChangeIsNumberedButThatItWasSeen(t *testing.T) {
 	require.ElementsMatch(t, contact.Columns, slices.Concat(numbered, never))
 }
 
-// Programs of the release before write no numbers, and so does whoever writes by hand.
+// Manual SQL and the previous release write no numbers. The trigger does.
 func TestEveryChangeHasTheNumberOfItsTransaction(t *testing.T) {
 	t.Parallel()
 	url := testkit.Database(t)
@@ -32,7 +32,7 @@ func TestEveryChangeHasTheNumberOfItsTransaction(t *testing.T) {
 		tx, err := c.Begin(t.Context())
 		require.NoError(t, err)
 		var now, then int64
-		for range 2 { // the second one finds its own number
+		for range 2 { // the second update finds the number of the first one
 			require.NoError(t, tx.QueryRow(t.Context(), "UPDATE "+table+" SET "+set+
 				" WHERE id = (SELECT id FROM "+table+" LIMIT 1) RETURNING changed_in, change_number()").Scan(&then, &now))
 			require.Equal(t, now, then, table)
@@ -41,7 +41,7 @@ func TestEveryChangeHasTheNumberOfItsTransaction(t *testing.T) {
 	}
 }
 
-// The clock may stand behind the one by which numbers began before, as that of another machine.
+// The clock may be behind the one that started the earlier numbers, for example on another machine.
 func TestNumbersThatBeginAnewAreBehindAllFromBefore(t *testing.T) {
 	t.Parallel()
 	c := connect(t, testkit.Database(t))
@@ -60,7 +60,7 @@ func TestNumbersThatBeginAnewAreBehindAllFromBefore(t *testing.T) {
 	}
 }
 
-// By which a role that owns nothing but the database knows how far a crash leaves the numbers.
+// A role that owns only the database needs these functions to compute Changes.Durable.
 func TestEveryRoleMayAskForTheLastCheckpoint(t *testing.T) {
 	t.Parallel()
 	c := connect(t, testkit.Database(t))

@@ -21,9 +21,8 @@ SELECT id, organization_id FROM changelog_entries
 WHERE state = 'scheduled' AND published_at <= now() - make_interval(secs => $1)
 ORDER BY published_at LIMIT $2`
 
-// OverdueEntries are scheduled changelog entries that should have been published
-// the grace ago, of all organizations, the longest overdue first. It is for the
-// sweep.
+// OverdueEntries returns scheduled changelog entries of all organizations that are overdue by more
+// than the grace, longest overdue first. The sweep uses it.
 func (s *Store) OverdueEntries(ctx context.Context, grace time.Duration, limit int) ([]OverdueEntry, error) {
 	rows, err := s.pool.Query(ctx, overdueEntriesSQL, grace.Seconds(), limit)
 	if err != nil {

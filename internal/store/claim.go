@@ -10,78 +10,76 @@ import (
 	"earshot/internal/publicid"
 )
 
-// This file and record.go are the delivery's own path to its rows, by hand-written
-// SQL in batches and past Ent: it is the hottest one, and it belongs to the
-// deliverer, not to a caller. It touches only the rows whose ids it is given, of any
-// organization; the ids come from the outbox and never from a request.
+// This file and record.go contain the delivery path: hand-written SQL in batches that bypasses Ent,
+// because this path is the hottest one. Its caller is the deliverer. It touches only the rows with
+// the given ids, of any organization. The ids come from the outbox, never from a request.
 
 // Claim asks for one attempt of a delivery.
 type Claim struct {
 	ID publicid.Delivery
 	// Number of the attempt, from 1.
 	Number int
-	// WorkflowID and RunID are of the run that will answer for the delivery.
+	// WorkflowID and RunID identify the run that is responsible for the delivery.
 	WorkflowID, RunID string
-	// Lease is how long nobody else may make an attempt.
+	// Lease is the time during which no other attempt may be made.
 	Lease time.Duration
-	// Token says that the attempt has a token of its webhook's throttle (TakeWebhookTokens).
+	// Token reports that the attempt has a token of its webhook's throttle (TakeWebhookTokens).
 	Token bool
 }
 
-// Claimed is the answer to a Claim. Exactly one of Gone, Granted, Throttled and Wait holds.
+// Claimed is the answer to a Claim. Exactly one of Gone, Granted, Throttled and Wait is set.
 type Claimed struct {
-	// Gone: the delivery has ended, or its webhook was deleted, or its row is no longer there.
+	// Gone: the delivery has ended, its webhook was deleted, or its row no longer exists.
 	Gone bool
-	// Ended tells how a delivery ended that is gone and has a row.
+	// Ended is the outcome of a delivery that is gone and still has a row.
 	Ended *Ended
-	// Granted: make the attempt, with what follows below.
+	// Granted: make the attempt with the fields below.
 	Granted bool
-	// Throttled: the webhook has a throttle, and the claim no token. Who then asked for one has to
-	// ask again after Delay, and Noted is that of the WebhookToken.
+	// Throttled: the webhook has a throttle and the claim has no token. A caller that asked for a
+	// token has to ask again after Delay. Noted is WebhookToken.Noted.
 	Throttled, Noted bool
-	// Wait: not now. Attempt is the number to ask for after Delay.
+	// Wait: claim attempt number Attempt after Delay.
 	Wait    bool
 	Attempt int
 	Delay   time.Duration
 
 	Webhook publicid.Webhook
 	URL     string
-	// SealedURL is empty in a row from before URLs were sealed: URL is whole then,
-	// and its beginning otherwise.
+	// SealedURL is empty in a row that was written before URLs were sealed; URL is then complete.
+	// Otherwise URL contains only the beginning.
 	SealedURL []byte
 	Enabled   bool
 	Sealed    []byte
-	// SealedFormer is the secret before, while a rotation isn't over.
+	// SealedFormer is the previous secret during a rotation.
 	SealedFormer []byte
 	EventType    string
 	Payload      []byte
-	// Sequence is the event's number among its organization's; 0 is none.
+	// Sequence is the event's number within its organization, or 0 without a number.
 	Sequence int64
-	// Lease is until when nobody else makes an attempt. It names the claim: the record of
-	// the attempt says it.
+	// Lease is the end of the lease. It also identifies the claim: the result of the attempt has to
+	// contain it.
 	Lease time.Time
-	// Age is how long ago the delivery was created, and PutOff says that it was put off
-	// since, before this attempt or one before it.
+	// Age is the time since the delivery was created. PutOff reports that the attempt was due later
+	// than the creation, for example because it was postponed.
 	Age    time.Duration
 	PutOff bool
-	// ScheduleStart is how many attempts had been made when the schedule began:
-	// 0, unless it began anew.
+	// ScheduleStart is the number of attempts before the current schedule began. It is 0 unless the
+	// schedule was restarted.
 	ScheduleStart int
 }
 
 // Ended is the outcome of a delivery.
 type Ended struct {
 	Failed bool
-	// Attempts were made, and the last one got this status (0 without an answer)
-	// and this error.
+	// Attempts is the number of attempts. Response is the status of the last one, or 0 without a
+	// response, and Error is its error.
 	Attempts int
 	Response int
 	Error    string
 }
 
-// Rows are taken in the order of their ids, here and in recordSQL, so that
-// batches that overlap wait for each other, but never in a circle. What held
-// shows is the row after such a wait.
+// Rows are locked in the order of their ids, here and in recordSQL, so that overlapping batches
+// can't deadlock. The CTE held reads each row as it is after the wait for its lock.
 const claimSQL = `
 WITH wanted AS (
   SELECT * FROM unnest($1::uuid[], $2::int[], $3::text[], $4::text[], $5::float8[], $6::bool[]) WITH ORDINALITY
@@ -113,9 +111,8 @@ JOIN held r ON r.id = w.id
 LEFT JOIN claimed c ON c.place = w.place
 LEFT JOIN events e ON e.id = c.event_id`
 
-// ClaimDeliveries decides for each claim, in one statement, whether its attempt
-// may be made. Answers are in the order of the claims; of several claims of one
-// delivery one is granted.
+// ClaimDeliveries decides for each claim, in one statement, whether its attempt may be made.
+// Answers are in the order of the claims. Of several claims of one delivery, it grants one.
 func (s *Store) ClaimDeliveries(ctx context.Context, claims []Claim) ([]Claimed, error) {
 	ids, numbers := make([]string, len(claims)), make([]int, len(claims))
 	workflows, runs, leases := make([]string, len(claims)), make([]string, len(claims)), make([]float64, len(claims))
@@ -156,7 +153,7 @@ func (s *Store) claim(ctx context.Context, claims []Claim, args ...any) ([]Claim
 }
 
 type claimRow struct {
-	place      int // of the claim, from 1
+	place      int // the claim's position, from 1
 	status     string
 	attempts   int
 	start      int
@@ -165,7 +162,7 @@ type claimRow struct {
 	due, lease float64
 	age        float64
 	putOff     bool
-	throttled  bool // and there is no other hindrance
+	throttled  bool // only a token is missing
 	webhook    *publicid.Webhook
 	url        string
 	event      *string
@@ -196,12 +193,12 @@ func (r *claimRow) answer(c Claim) Claimed {
 			Lease: *r.leased, Age: seconds(r.age), PutOff: r.putOff,
 		}
 	case r.attempts != c.Number-1:
-		// The row knows better than the run, after a reset for example.
+		// The row is more recent than the run, for example after a reset.
 		return Claimed{Wait: true, Attempt: r.attempts + 1, Delay: seconds(r.due)}
 	case r.throttled:
 		return Claimed{Throttled: true}
 	default:
-		// Somebody's attempt is in flight, or was when they were killed.
+		// Another attempt has the lease. It is in flight, or its worker was killed.
 		return Claimed{Wait: true, Attempt: c.Number, Delay: seconds(r.lease)}
 	}
 }

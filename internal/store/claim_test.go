@@ -168,8 +168,8 @@ func TestNoClaimsAreNoAnswers(t *testing.T) {
 	newOutbox(t).claimAll()
 }
 
-// Calls of one process go in one batch, and a workflow's second try of an
-// activity may be among them while the first still is.
+// A process combines its calls in one batch. A batch can contain a workflow's retry of an activity
+// together with the first try.
 func TestADeliveryClaimedTwiceInOneBatchIsGrantedOnce(t *testing.T) {
 	t.Parallel()
 	o := newOutbox(t)
@@ -193,8 +193,8 @@ func TestADeliveryClaimedByManyAtOnceIsGrantedOnce(t *testing.T) {
 	require.Equal(t, 1, granted)
 }
 
-// Two processes may hold the same deliveries in different orders, after a
-// restart for example: neither may block the other for good.
+// Two processes may claim the same deliveries in different orders, for example after a restart.
+// They must not deadlock.
 func TestBatchesThatOverlapInAnyOrderGrantEachDeliveryOnce(t *testing.T) {
 	t.Parallel()
 	o := newOutbox(t)
@@ -226,7 +226,7 @@ func countGranted(answers []store.Claimed, err error) (int, error) {
 	return n, err
 }
 
-// together calls fn n times at once and adds up what comes back.
+// together calls fn n times concurrently and returns the sum of the results.
 func together(t *testing.T, n int, fn func(context.Context) (int, error)) int {
 	t.Helper()
 	var (

@@ -20,19 +20,21 @@ import (
 	"earshot/internal/publicid"
 )
 
-// The columns by name: a schema that is ahead may have more.
+// The columns are listed by name, because a newer schema may have more of them.
 var contactColumns = strings.Join(contact.Columns, ", ")
 
-// seenColumns are those with the id that a caller asked for, which is there without the others.
+// seenColumns are the columns of a contact. The external id comes from the request, so it is there
+// even if the other columns are null.
 var seenColumns = "told_id AS external_user_id, " +
 	strings.Join(slices.DeleteFunc(slices.Clone(contact.Columns), func(c string) bool { return c == contact.FieldExternalUserID }), ", ")
 
-// Each id is looked for by itself: for all at once the database would rather go through an
-// organization that it takes for small, because it grew since its statistics were made.
+// Each id is looked up separately. With one condition for all ids, the planner might scan a whole
+// organization that has grown since its statistics were collected.
 //
-// The array is selected: where the database saw how long it is, it would plan the statement
-// for that length each time, which takes longer than to execute it. So it keeps one plan, here
-// and wherever arrays are selected. It may: LATERAL with LIMIT 1 is by an index in any plan.
+// The array is selected, which hides its length from the planner. Otherwise Postgres would plan the
+// statement for each length anew, and planning takes longer than executing. Here and wherever
+// arrays are selected, it keeps one plan. One plan is enough, because LATERAL with LIMIT 1 uses an
+// index in any plan.
 const seeSQL = `
 WITH there AS (
   SELECT w.external_user_id AS told_id, c.* FROM (SELECT DISTINCT unnest((SELECT $2::text[])) AS external_user_id) w, LATERAL (
@@ -44,12 +46,16 @@ WITH there AS (
 )
 SELECT %s FROM there LEFT JOIN seen ON id = there_id`
 
-// SeeContacts notes that contacts of an organization were seen, by the callers' own ids for
-// them, and returns them. It leaves out those that aren't there or that somebody holds.
-// Incomplete, and not seen, are the ids of those that can be told a trait, by its column, that is
-// still null, or metadata, whose keys no column tells, and of those that have more bytes of
-// metadata than most, 0 for any. It is one statement, because identifying contacts that are known is what integrators do most; Ent would take a
-// transaction for each. Time only advances, whatever the clock of another process says.
+// SeeContacts updates the time at which contacts of an organization were last seen, by their
+// external ids, and returns them. It skips contacts that don't exist or that another transaction
+// has locked. It also skips the contacts in incomplete, which the caller may have to update:
+//   - A column in told is still null.
+//   - Told contains the metadata, whose keys this statement doesn't compare.
+//   - The contact has more than most bytes of metadata (0 means no limit).
+//
+// It is one statement, because identifying known contacts is the most frequent call of integrators.
+// Ent would need a transaction for each contact. The time only advances, even if the clock of
+// another process is behind.
 func (s *Store) SeeContacts(
 	ctx context.Context, of publicid.Organization, ids []string, at time.Time, told []string, most int,
 ) (seen []*db.Contact, incomplete []string, err error) {
@@ -63,7 +69,7 @@ func (s *Store) SeeContacts(
 		return nil, nil, errors.Wrap(err, "note that contacts were seen")
 	}
 	seen, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (*db.Contact, error) {
-		if raw := row.RawValues(); raw[1] == nil { // the update has no such row, so no id
+		if raw := row.RawValues(); raw[1] == nil { // the update returned no such row, so the id is null
 			incomplete = append(incomplete, string(raw[0]))
 			return nil, nil
 		}
@@ -75,7 +81,7 @@ func (s *Store) SeeContacts(
 	return slices.DeleteFunc(seen, func(c *db.Contact) bool { return c == nil }), incomplete, nil
 }
 
-// complete is the condition by which a contact can't learn anything from those traits.
+// complete is the SQL condition that the told traits can't add anything to a contact.
 func complete(told []string, most int) string {
 	all := []string{"true"}
 	if most > 0 {
@@ -102,8 +108,8 @@ WITH made AS (
   RETURNING id
 )`, 14)
 
-// InsertContacts inserts contacts that are new, each with its event. Made tells which: where a
-// caller's own id is taken, the contact isn't inserted.
+// InsertContacts inserts new contacts, each with its event. Made receives the ids of the inserted
+// ones: a contact whose external id is taken is not inserted.
 func (p *Pipeline) InsertContacts(contacts []*db.Contact, h *Happened, made *[]uuid.UUID) {
 	n := len(contacts)
 	ids, hashes, at := make(uuidArray, n), make([][]byte, n), make([]time.Time, n)
@@ -130,24 +136,25 @@ SELECT c.* FROM unnest((SELECT $2::text[])) w(external_user_id), LATERAL (
   LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
 ) c`
 
-// LockContacts finds contacts by the caller's own ids for them and keeps others from changing
-// them. It leaves out those that somebody holds, and those with more bytes of metadata than most.
+// LockContacts finds contacts by their external ids and locks them. It skips contacts that another
+// transaction has locked and contacts with more than most bytes of metadata.
 func (p *Pipeline) LockContacts(ids []string, most int, found *[]*db.Contact) {
 	collect(p, found, pgx.RowToAddrOfStructByNameLax[db.Contact], lockContactsSQL, p.of, ids, most)
 }
 
-// Each row keeps what isn't told of it. Only columns that some row is told are set: a trigger
-// writes the words of a contact anew where an address or a name is.
+// Columns that a row doesn't contain keep their values. The statement sets only columns that some
+// row contains, because a trigger rewrites a contact's search document whenever the address or the
+// name is set.
 const updateContactsSQL = `
 UPDATE contacts c SET %s
 FROM json_array_elements($2::json) told, contacts old, LATERAL json_populate_record(old, told) next
 WHERE old.organization_id = $1 AND old.id = (told ->> 'id')::uuid AND c.organization_id = $1 AND c.id = old.id
 RETURNING %s`
 
-// What contacts pay is told to all of their votes at once, before the trigger of each contact would:
-// posts are counted in their order by one statement, and so that batches whose contacts voted for the
-// same posts don't wait for each other in a circle. The contacts are locked, so no vote comes meanwhile.
-// Votes that have it already, as those of contacts in the batch who pay what they did, aren't written.
+// The statement copies the revenue of all contacts to their votes before the trigger of each contact
+// would. One statement for all votes updates the posts in a fixed order, so batches whose contacts
+// voted for the same posts can't deadlock. The contacts are locked, so no vote is added meanwhile.
+// Votes that already have the revenue are not written.
 const tellVotesSQL = `
 WITH paying AS (
   SELECT old.id, next.mrr_cents, next.currency
@@ -161,7 +168,7 @@ WITH paying AS (
 UPDATE votes v SET mrr_cents = p.mrr_cents, currency = p.currency FROM voted p WHERE v.organization_id = $1 AND v.id = p.id
   AND (v.mrr_cents, v.currency) IS DISTINCT FROM (p.mrr_cents, p.currency)`
 
-// UpdateContacts sets columns of contacts that are locked, by their ids, and returns them.
+// UpdateContacts sets columns of locked contacts by their ids and returns the contacts.
 func (p *Pipeline) UpdateContacts(rows []map[string]any, updated *[]*db.Contact) error {
 	set := map[string]string{}
 	for _, row := range rows {
@@ -187,8 +194,8 @@ const (
 	countContactsSQL    = `SELECT count(*) FROM contacts WHERE organization_id = $1`
 )
 
-// LockAndCountContacts has the changes under a cap of the organization made one at a time, and
-// counts its contacts once it is this one's turn.
+// LockAndCountContacts locks the organization and then counts its contacts. The lock serializes the
+// changes that are subject to a limit of the organization.
 func (p *Pipeline) LockAndCountContacts(n *int) {
 	p.queued.Queue(lockOrganizationSQL, p.of)
 	p.queued.Queue(countContactsSQL, p.of).QueryRow(func(row pgx.Row) error { return row.Scan(n) })
@@ -197,14 +204,14 @@ func (p *Pipeline) LockAndCountContacts(n *int) {
 func encodeRows(rows []map[string]any) (string, error) {
 	var text bytes.Buffer
 	e := json.NewEncoder(&text)
-	e.SetEscapeHTML(false) // metadata stays as it was written
+	e.SetEscapeHTML(false) // keep the metadata as it is
 	if err := e.Encode(rows); err != nil {
 		return "", errors.Wrap(err, "encode the contacts")
 	}
 	return text.String(), nil
 }
 
-// Columns are what an Ent mutation of a row sets, by column, in the form that UpdateContacts
+// Columns returns the columns that an Ent mutation of a row sets, in the form that UpdateContacts
 // takes.
 func Columns(id uuid.UUID, m db.Mutation) map[string]any {
 	all := map[string]any{"id": id}
@@ -220,7 +227,7 @@ func Columns(id uuid.UUID, m db.Mutation) map[string]any {
 
 var insertEventsSQL = withEvents("WITH made AS (SELECT unnest($2::uuid[]) AS id)", 3)
 
-// InsertEvents records the events of rows that were inserted before.
+// InsertEvents records the events of rows that were inserted earlier in the transaction.
 func (p *Pipeline) InsertEvents(of []uuid.UUID, h *Happened) {
 	if len(h.events) == 0 {
 		return

@@ -34,13 +34,13 @@ func TestAContactThatIsSeenIsReadAsEntReadsIt(t *testing.T) {
 		read, err := s.Client().Contact.Get(ctx, seen.ID)
 		require.NoError(t, err)
 		if read.EmailHash != nil && *read.EmailHash == nil {
-			read.EmailHash = nil // Ent has a pointer to nothing where there is nothing
+			read.EmailHash = nil // Ent returns a pointer to nil for null
 		}
 		require.Equal(t, fields(t, read), fields(t, seen))
 	}
 }
 
-// see has one contact seen again; nil where it isn't.
+// see marks one contact as seen and returns it, or nil if it was skipped.
 func see(t *testing.T, s *store.Store, of publicid.Organization, name string, at time.Time, told ...string) *db.Contact {
 	t.Helper()
 	found, _, err := s.SeeContacts(t.Context(), of, []string{"nobody", name, name}, at, told, 0)
@@ -52,7 +52,7 @@ func see(t *testing.T, s *store.Store, of publicid.Organization, name string, at
 	return found[0]
 }
 
-// fields is an entity without what Ent keeps beside its columns.
+// fields is an entity as JSON, without Ent's internal fields.
 func fields(t *testing.T, entity any) string {
 	t.Helper()
 	text, err := json.Marshal(entity)
@@ -77,7 +77,7 @@ func TestOnlyTheOrganizationsOwnContactIsSeen(t *testing.T) {
 	before, err := s.Client().Contact.Get(r.ctx, r.contact)
 	require.NoError(t, err)
 	for _, of := range []publicid.Organization{publicid.NewOrganization(), seed(t, s).organization} {
-		if seen := see(t, s, of, *before.ExternalUserID, time.Now()); seen != nil { // the other organization's, of the same external id
+		if seen := see(t, s, of, *before.ExternalUserID, time.Now()); seen != nil { // the other organization's contact with the same external id
 			require.Equal(t, of, seen.OrganizationID)
 		}
 	}

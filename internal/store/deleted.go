@@ -9,13 +9,13 @@ import (
 	"earshot/internal/publicid"
 )
 
-// This file removes the rows of webhooks that were deleted, of all organizations, as
-// retention.go removes what is too old: page by page, waiting for nobody. The webhook's own
-// row goes last, so that it is found again after a kill.
+// This file removes the rows of deleted webhooks of all organizations, page by page and without
+// waiting for locks, like retention.go. The webhook's own row goes last, so that a run after a kill
+// finds it again.
 
-// DeletedPlace is how far the removal is: behind a webhook, and a delivery of the one after.
-// The zero place is the beginning. What is deleted before the place meanwhile is left for
-// the next run.
+// DeletedPlace is the progress of the removal: the last completed webhook, and a delivery of the
+// next one. The zero value is the beginning. A webhook that is deleted meanwhile and comes before
+// the place is left for the next run.
 type DeletedPlace struct {
 	Webhook  publicid.Webhook
 	Delivery publicid.Delivery
@@ -33,13 +33,14 @@ WITH page AS (
 )
 SELECT (SELECT count(*) FROM gone), (SELECT id FROM page ORDER BY id OFFSET 499)`
 
-// What somebody holds keeps the webhook until the next run. Its recoveries go with it.
+// A delivery that another transaction has locked keeps the webhook until the next run. The
+// webhook's recoveries are deleted with it.
 const deletedSQL = `
 DELETE FROM webhooks WHERE id = $1 AND deleted_at IS NOT NULL AND NOT EXISTS (SELECT FROM deliveries WHERE webhook_id = $1)`
 
-// RemoveDeleted removes one page of deliveries, with their attempts, of a webhook that was
-// deleted, and the webhook when none are left. It returns how many of each went and where
-// to go on; nil says that there is nothing more.
+// RemoveDeleted removes one page of deliveries, with their attempts, of a deleted webhook, and the
+// webhook when none are left. It returns the numbers of removed rows and the place to continue at.
+// A nil place means that nothing is left.
 func (s *Store) RemoveDeleted(ctx context.Context, from DeletedPlace) (deliveries, webhooks int, next *DeletedPlace, err error) {
 	var hook publicid.Webhook
 	err = s.pool.QueryRow(ctx, deletedWebhookSQL, from.Webhook.UUID()).Scan(&hook)

@@ -13,14 +13,14 @@ import (
 	"earshot/ent/db"
 )
 
-// entity is one entity of a client, reached by reflection, so that one that is
-// added tomorrow is covered without a line here.
+// entity is one entity of a client, reached by reflection, so that the tests cover new entities
+// without a change.
 type entity struct {
 	name   string
 	client reflect.Value
 }
 
-// entities are those that belong to an organization: all but Organization.
+// entities returns all entities that belong to an organization: all but Organization.
 func entities(c *db.Client) []entity {
 	var found []entity
 	fields := reflect.ValueOf(c).Elem()
@@ -33,7 +33,7 @@ func entities(c *db.Client) []entity {
 	return found
 }
 
-// What the generated builders have in common.
+// The common interfaces of the generated builders.
 type (
 	counter interface {
 		Count(ctx context.Context) (int, error)
@@ -63,7 +63,7 @@ func (e entity) count(ctx context.Context) (int, error) {
 	return e.build("Query").(counter).Count(ctx)
 }
 
-// anyID is the id of one row in the context's reach.
+// anyID is the id of one row that the context can reach.
 func (e entity) anyID(ctx context.Context, t *testing.T) any {
 	t.Helper()
 	got := reflect.ValueOf(e.build("Query")).MethodByName("First").Call([]reflect.Value{reflect.ValueOf(ctx)})
@@ -76,7 +76,7 @@ func (e entity) get(ctx context.Context, id any) error {
 	return err
 }
 
-// change gives an update a field to set; it reports whether there is one.
+// change sets one field of an update and reports whether it found a field.
 func change(update any) bool {
 	v := reflect.ValueOf(update)
 	for i := range v.NumMethod() {
@@ -97,7 +97,7 @@ func change(update any) bool {
 	return false
 }
 
-// into puts a row that is to be created into an organization.
+// into assigns a new row to an organization.
 func into(t *testing.T, create, organization any) any {
 	t.Helper()
 	m := reflect.ValueOf(create).MethodByName("Mutation").Call(nil)[0].Interface().(ent.Mutation)
@@ -105,8 +105,8 @@ func into(t *testing.T, create, organization any) any {
 	return create
 }
 
-// everything are all the ways to touch an entity's rows, by name; each gives
-// the number of rows that it reached.
+// everything returns all ways to touch an entity's rows, by name. Each returns the number of rows
+// that it reached.
 func (e entity) everything(id any) map[string]func(context.Context) (int, error) {
 	one := func(err error) (int, error) {
 		if err != nil {

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// endAfterSilence has the system end a connection whose other side doesn't acknowledge
-// for silenceTimeout. Keep-alives alone aren't sent while something is on its way.
+// endAfterSilence makes the kernel end a connection whose other side doesn't acknowledge packets
+// for silenceTimeout. Keep-alives alone don't suffice: none are sent while data is in flight.
 func endAfterSilence(network, _ string, raw syscall.RawConn) error {
 	if network == "unix" {
 		return nil

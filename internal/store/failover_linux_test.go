@@ -11,7 +11,7 @@ import (
 	"earshot/internal/testkit"
 )
 
-// Without power to a machine to switch off, this is all that can be seen of it.
+// The test can't cut the power of a machine, so it checks the socket options.
 func TestTheSystemEndsAConnectionToAMachineThatHasGoneSilentWithinTenSeconds(t *testing.T) {
 	t.Parallel()
 	var seen connections

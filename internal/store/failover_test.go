@@ -15,7 +15,7 @@ import (
 	"earshot/internal/testkit"
 )
 
-// at is a database's URL with other hosts.
+// at replaces the hosts in a database's URL.
 func at(t *testing.T, database, hosts string) string {
 	t.Helper()
 	u, err := url.Parse(database)
@@ -31,7 +31,8 @@ func hostOf(t *testing.T, database string) string {
 	return u.Host
 }
 
-// listen takes connections, by the system, and no more unless somebody accepts them.
+// listen opens a listener. The kernel accepts connections, but no data is read until the test calls
+// Accept.
 func listen(t *testing.T) net.Listener {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -40,7 +41,7 @@ func listen(t *testing.T) net.Listener {
 	return l
 }
 
-// write makes an organization.
+// write inserts an organization.
 func write(ctx context.Context, s *store.Store) error {
 	ctx = store.System(ctx, "a test")
 	return s.InTx(ctx, func(tx *db.Tx) error {
@@ -88,13 +89,13 @@ func TestAConnectionToAServerThatTakesNoWritesIsClosed(t *testing.T) {
 	require.NoError(t, write(t.Context(), s), "by a new connection")
 }
 
-// link is the way to a database, which can be cut.
+// link is a proxy to a database whose connections can be cut.
 type link struct {
 	mu    sync.Mutex
 	conns []net.Conn
 }
 
-// newLink returns the link and the database's URL by it.
+// newLink returns the link and the database's URL through it.
 func newLink(t *testing.T, database string) (*link, string) {
 	t.Helper()
 	l, listener := &link{}, listen(t)

@@ -9,12 +9,13 @@ import (
 	"earshot/internal/publicid"
 )
 
-// Feed is what an organization's events reach to: their numbers are those from Removed+1 to Last.
+// Feed is the range of an organization's event numbers: from Removed+1 to Last.
 type Feed struct{ Last, Removed int64 }
 
 const feedsSQL = `SELECT organization_id, last, removed FROM event_sequences WHERE organization_id = ANY ($1)`
 
-// Feeds tells what the events of organizations reach to. One without events isn't in it.
+// Feeds returns the ranges of event numbers of organizations. It leaves out organizations without
+// events.
 func (s *Store) Feeds(ctx context.Context, of []publicid.Organization) (map[publicid.Organization]Feed, error) {
 	rows, err := s.pool.Query(ctx, feedsSQL, raw(of))
 	if err != nil {

@@ -10,13 +10,15 @@ import (
 	"earshot/ent/db"
 )
 
-// This file bounds how many strangers an organization e-mails. An address that only a program has told
-// us gets a slot before its first e-mail, and the slots of an organization are a sliding window: at most
-// so many begin within any hour. The slots are rows of a logged table, so the bound holds over processes,
-// restarts and a crash of Postgres. The slot stays when the e-mail is sent: later e-mails need no other.
+// This file limits the number of strangers that an organization e-mails. An address that only an
+// API client has supplied gets a slot before its first e-mail. The slots of an organization form a
+// sliding window: at most a fixed number of them begins within any hour.
+//
+// The slots are rows of a logged table, so the limit holds across processes, restarts and a crash
+// of Postgres. A slot stays after the e-mail is sent, and later e-mails need no other slot.
 
-// FirstMailSlot is when the slot of an address in the organization of the context begins; zero is that
-// it has none.
+// FirstMailSlot is the time at which the slot of an address begins, in the organization of the
+// context. It is zero if the address has no slot.
 func (s *Store) FirstMailSlot(ctx context.Context, hash []byte) (at time.Time, err error) {
 	of, err := organizationOf(ctx, db.TypeSubscriberMail)
 	if err != nil {
@@ -32,8 +34,8 @@ func (s *Store) FirstMailSlot(ctx context.Context, hash []byte) (at time.Time, e
 	return at, nil
 }
 
-// The slot begins at once, or an hour after the one that began the given number of slots ago. The moment
-// is that of the statement: the transaction may have waited for the lock.
+// The slot begins now, or one hour after the slot that was taken perHour slots earlier. The time is
+// that of the statement, because the transaction may have waited for the lock.
 const takeFirstMailSlotSQL = `
 INSERT INTO first_mails AS f (organization_id, email_hash, slot_at)
 SELECT $1, $2, greatest(clock_timestamp(), (
@@ -41,8 +43,8 @@ SELECT $1, $2, greatest(clock_timestamp(), (
 ON CONFLICT (organization_id, email_hash) DO UPDATE SET slot_at = f.slot_at
 RETURNING slot_at`
 
-// TakeFirstMailSlot gives an address of the organization of the context a slot, or returns the one that it
-// has. At most perHour slots begin within an hour.
+// TakeFirstMailSlot gives an address a slot in the organization of the context, or returns its
+// existing slot. At most perHour slots begin within an hour.
 func (s *Store) TakeFirstMailSlot(ctx context.Context, hash []byte, perHour int) (at time.Time, err error) {
 	of, err := organizationOf(ctx, db.TypeSubscriberMail)
 	if err != nil {
@@ -50,7 +52,8 @@ func (s *Store) TakeFirstMailSlot(ctx context.Context, hash []byte, perHour int)
 	}
 	err = again(func() error {
 		return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-			// One at a time, so that no two take the last slot of an hour.
+			// The lock serializes transactions, so that two of them can't both take the last slot
+			// of an hour.
 			_, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended('first mails ' || $1::text, 0))`, of.UUID().String())
 			if err != nil {
 				return errors.Wrap(err, "lock the slots")

@@ -14,41 +14,43 @@ import (
 	"earshot/internal/publicid"
 )
 
-// This file has the records of idempotency keys, by hand-written SQL: what a change answered,
-// written in its own transaction, so that the same request later gets the same answer and
-// changes nothing. A record that is looked for costs no round trip: that goes with BEGIN, and
-// the record itself with COMMIT. It belongs to the organization of the transaction.
+// This file stores the records of idempotency keys with hand-written SQL. A record holds the answer
+// to a change and is written in the change's transaction. A repeated request gets the same answer
+// and changes nothing. The look-up costs no round trip, because it is sent with BEGIN, and the
+// insert is sent with COMMIT. Records belong to the organization of the transaction.
 
-// IdempotencyRetention is how long a record counts.
+// IdempotencyRetention is the time for which a record is valid.
 const IdempotencyRetention = 24 * time.Hour
 
-// IdempotencyKey is a request as records know it.
+// IdempotencyKey identifies a request.
 type IdempotencyKey struct {
-	// ID is a hash of the key and of what it is scoped to, Fingerprint one of what is asked for.
+	// ID is a hash of the key and its scope. Fingerprint is a hash of the request.
 	ID, Fingerprint [32]byte
 }
 
-// IdempotencyRecord is what was answered to a request with a key.
+// IdempotencyRecord is the stored answer to a request with a key.
 type IdempotencyRecord struct {
 	ID          []byte
 	Fingerprint []byte
 	Status      int
-	// Answer is the body as the caller of this package wants it kept.
+	// Answer is the body in the format of this package's caller.
 	Answer []byte
 }
 
-// ErrKeyInUse is what a transaction ends with whose key another one has, which isn't over yet.
+// ErrKeyInUse is returned when another running transaction holds the key.
 var ErrKeyInUse = errors.New("another request with this idempotency key is under way")
 
-// RecordedError is what a transaction ends with whose key has a record: nothing was changed.
+// RecordedError is returned when the key already has a record. Nothing was changed.
 type RecordedError struct{ IdempotencyRecord }
 
 func (*RecordedError) Error() string { return "the idempotency key has a record" }
 
-// The lock comes first: a record that was committed while it was waited for would be missed
-// the other way round. Nobody waits for it, and it ends with the transaction. The rows that
-// records are about are looked for one by one: an EXISTS might read whole tables, in a plan that
-// is kept from when they were small.
+// The lock comes before the read of the records. In the other order, the transaction would miss a
+// record that is committed in between. The lock is only tried, never waited for, and it ends with
+// the transaction.
+//
+// The row that a record is about is looked up by its id with LIMIT 1. EXISTS might scan whole
+// tables, with a plan that was kept from when the tables were small.
 const (
 	lockKeysSQL = `SELECT pg_try_advisory_xact_lock(k) FROM unnest($1::bigint[]) WITH ORDINALITY AS u(k, n) ORDER BY n`
 	recordsSQL  = `
@@ -64,17 +66,17 @@ ON CONFLICT (id) DO UPDATE SET created_at = excluded.created_at, fingerprint = e
   status = excluded.status, answer = excluded.answer, subjects = excluded.subjects`
 )
 
-// lockOf is the advisory lock of a key. Two keys that share one, of 2^64, get ErrKeyInUse while
-// both are under way, and nothing worse.
+// lockOf is the advisory lock of a key. If two keys share one of the 2^64 locks, one of them gets
+// ErrKeyInUse while both are running.
 func lockOf(id [32]byte) int64 { return int64(binary.BigEndian.Uint64(id[:8])) }
 
-// The number of rows stands in the text as in retention.go.
+// The number of rows is part of the text, for the reason given in retention.go.
 const oldRecordsSQL = `
 DELETE FROM idempotency_records WHERE id IN (
   SELECT id FROM idempotency_records WHERE created_at <= $1 ORDER BY created_at LIMIT 500 FOR UPDATE SKIP LOCKED)`
 
-// RemoveIdempotencyRecords removes one page of records, of all organizations, that count no
-// longer, and returns how many. Whole says that there may be more.
+// RemoveIdempotencyRecords removes one page of expired records, of all organizations, and returns
+// their number. Whole reports that there may be more.
 func (s *Store) RemoveIdempotencyRecords(ctx context.Context) (removed int, whole bool, err error) {
 	done, err := s.pool.Exec(ctx, oldRecordsSQL, Now().Add(-IdempotencyRetention))
 	if err != nil {
@@ -84,7 +86,7 @@ func (s *Store) RemoveIdempotencyRecords(ctx context.Context) (removed int, whol
 	return removed, removed == 500, nil
 }
 
-// KeyLook is what is found of keys: their locks and records.
+// KeyLook is the result of a look-up of keys: their locks and records.
 type KeyLook struct {
 	keys    []IdempotencyKey
 	locked  []bool
@@ -107,7 +109,7 @@ func (l *KeyLook) queue(onto *pgx.Batch, of publicid.Organization, keys []Idempo
 	})
 }
 
-// Taken are the keys that can't be used, by their ids: ErrKeyInUse or a RecordedError.
+// Taken returns the keys that can't be used, by their ids, with ErrKeyInUse or a RecordedError.
 func (l *KeyLook) Taken() map[[32]byte]error {
 	taken := map[[32]byte]error{}
 	for i, k := range l.keys {
@@ -121,28 +123,28 @@ func (l *KeyLook) Taken() map[[32]byte]error {
 	return taken
 }
 
-// LookForKeys looks at keys, whose locks the transaction then has. What is found is known
-// when the statements are sent.
+// LookForKeys locks keys for the transaction and reads their records. The result is available after
+// the statements are sent.
 func (p *Pipeline) LookForKeys(of publicid.Organization, keys []IdempotencyKey) *KeyLook {
 	look := &KeyLook{}
 	look.queue(p.queued, of, keys)
 	return look
 }
 
-// KeepAnswers writes records of keys that were looked for and aren't taken.
+// KeepAnswers inserts the records of keys that LookForKeys looked up and that are not taken.
 func (p *Pipeline) KeepAnswers(of publicid.Organization, answers []KeptAnswer) {
 	queueRecords(p.queued, of, answers)
 }
 
-// KeptAnswer is a record to be written.
+// KeptAnswer is a record to insert.
 type KeptAnswer struct {
 	Key    IdempotencyKey
 	Status int
 	Answer []byte
-	// Subjects are the persons and texts in the answer: contacts, members, posts and comments.
+	// Subjects are the ids of contacts, members, posts and comments that the answer contains.
 	Subjects []uuid.UUID
-	// About is the row that was to be inserted for it, if any: the record is written where
-	// that was.
+	// About is the row that the request inserts, if any. The record is only inserted if that row
+	// exists.
 	About uuid.UUID
 }
 
@@ -160,8 +162,9 @@ func queueRecords(onto *pgx.Batch, of publicid.Organization, answers []KeptAnswe
 	onto.Queue(insertRecordsSQL, of.UUID().String(), Now(), ids, prints, states, bodies, about, subjects)
 }
 
-// arrayOf is an array as Postgres writes one, or nil for an empty one, which the index leaves out.
-// unnest would take an array of arrays apart to the single ids.
+// arrayOf returns a Postgres array literal. It returns nil for an empty array, which the index
+// leaves out. The arrays are passed as text, because unnest would split an array of arrays into
+// single ids.
 func arrayOf(ids []uuid.UUID) *string {
 	if len(ids) == 0 {
 		return nil

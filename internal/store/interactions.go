@@ -11,7 +11,7 @@ import (
 	"earshot/internal/publicid"
 )
 
-// OverdueInteraction is one that somebody should have looked after.
+// OverdueInteraction is an interaction whose workflow should have acted on it.
 type OverdueInteraction struct {
 	ID           publicid.Interaction
 	Organization publicid.Organization
@@ -23,9 +23,9 @@ SELECT id, organization_id, due_at FROM interactions
 WHERE due_at <= now() - make_interval(secs => $1) AND (due_at, id) > ($2, $3::uuid)
 ORDER BY due_at, id LIMIT $4`
 
-// OverdueInteractions are those, of all organizations, whose link should have been mailed the
-// grace ago, or whose time was up then, behind the last one, the longest overdue first. It is for the
-// sweep.
+// OverdueInteractions returns a page of interactions of all organizations that are overdue by more
+// than the grace, longest overdue first. Either their link has not been e-mailed, or their time is
+// up. The page starts after the last one. The sweep uses it.
 func (s *Store) OverdueInteractions(
 	ctx context.Context, grace time.Duration, last OverdueInteraction, limit int,
 ) ([]OverdueInteraction, error) {
@@ -42,11 +42,11 @@ func (s *Store) OverdueInteractions(
 	return found, nil
 }
 
-// Bucket is a token bucket of whoever acts on public boards: of a client's network, or of an
-// address. It is a row beside those of API keys (ratelimits.go), with the same meaning.
+// Bucket is a token bucket of a visitor on public boards: of a client's network or of an address.
+// Its row is in the table of the API keys' buckets (ratelimits.go) and works the same way.
 type Bucket struct {
 	ID uuid.UUID
-	// Size is how many tokens it holds, and Refill how long it takes until an empty one is full.
+	// Size is the number of tokens it holds. Refill is the time until an empty bucket is full.
 	Size   int
 	Refill time.Duration
 }
@@ -56,10 +56,11 @@ INSERT INTO rate_limits AS r (api_key_id, full_at) VALUES ($1, clock_timestamp()
 ON CONFLICT (api_key_id) DO UPDATE SET full_at = greatest(r.full_at, clock_timestamp()) + make_interval(secs => $2)
 WHERE greatest(r.full_at, clock_timestamp()) + make_interval(secs => $2) <= clock_timestamp() + make_interval(secs => $3)`
 
-// TakeFrom takes one token out of a bucket, and reports whether there was one.
+// TakeFrom takes one token from a bucket and reports whether there was one.
 func (s *Store) TakeFrom(ctx context.Context, b Bucket) (bool, error) {
 	each := b.Refill.Seconds() / float64(b.Size)
-	// A microsecond more, the precision of the moments: so that the last token is there.
+	// One microsecond per token covers the rounding of timestamps. Otherwise the last token might
+	// be missing.
 	done, err := s.pool.Exec(ctx, takeFromBucketSQL, b.ID.String(), each, b.Refill.Seconds()+1e-6*float64(b.Size))
 	if err != nil {
 		return false, errors.Wrap(err, "take a token of a bucket")

@@ -14,7 +14,7 @@ import (
 	"earshot/internal/publicid"
 )
 
-// lifeHook is a webhook as it has to be.
+// lifeHook is the expected state of a webhook.
 type lifeHook struct {
 	id       publicid.Webhook
 	enabled  bool
@@ -22,16 +22,16 @@ type lifeHook struct {
 	deleted  bool
 }
 
-// lifeRow is a delivery as its row has to be. Moments are the model's, zero is null.
+// lifeRow is the expected state of a delivery's row. Times are the model's; zero is null.
 type lifeRow struct {
-	n         int // its place among all, as the log names it
+	n         int // its number in the log
 	id        publicid.Delivery
 	hook      *lifeHook
 	eventType string
 	payload   []byte
 	status    string
-	attempts  []lifeOutcome // the recorded ones, from number 1 on
-	start     int           // attempts before the schedule began anew
+	attempts  []lifeOutcome // the recorded attempts, from number 1
+	start     int           // attempts before the current schedule
 	due       time.Time
 	lease     time.Time
 	workflow  string
@@ -42,17 +42,18 @@ type lifeRow struct {
 	removed   bool
 }
 
-// lifeOutcome is what a receiver said.
+// lifeOutcome is a receiver's response.
 type lifeOutcome struct {
 	response int
 	failure  string
 }
 
-// lifeRun is a run that waits until its delivery's attempt is due, or for the attempt.
+// lifeRun is a workflow run that waits for its delivery's attempt, or for the time at which it is
+// due.
 type lifeRun struct {
 	workflow, id string
 	row          *lifeRow
-	number       int // of the attempt to ask for
+	number       int // of the next attempt
 	due          time.Time
 	busy         bool
 }
@@ -62,13 +63,13 @@ func (r *lifeRow) pending() bool                { return r.there() && r.status =
 func (r *lifeRow) leased(now time.Time) bool    { return r.lease.After(now) }
 func (r *lifeRow) claimable(now time.Time) bool { return r.pending() && !r.leased(now) }
 
-// fail ends a delivery without an attempt. One that is under way keeps its lease.
+// fail ends a delivery without an attempt. An attempt in flight keeps its lease.
 func (r *lifeRow) fail(reason string) {
 	r.status, r.failure, r.due = "failed", reason, time.Time{}
 }
 
-// born takes in the deliveries of a change, and starts runs for those whose start isn't
-// lost.
+// born adds the deliveries of a change to the model. It starts a run for each delivery whose start
+// isn't lost.
 func (l *life) born(replayOf *lifeRow, eventType string) {
 	for _, d := range l.dispatched {
 		hook := l.hooks[slices.IndexFunc(l.hooks, func(h *lifeHook) bool { return h.id == d.Webhook })]
@@ -98,7 +99,7 @@ func (l *life) open(workflow string) bool {
 	return slices.ContainsFunc(l.runs, func(r *lifeRun) bool { return r.workflow == workflow })
 }
 
-// drop takes a run away.
+// drop removes a run.
 func (l *life) drop(run *lifeRun) {
 	l.runs = where(l.runs, func(r *lifeRun) bool { return r != run })
 	for _, a := range l.attempts {
@@ -123,7 +124,7 @@ SELECT d.id, d.status, d.attempt_count, d.schedule_start, d.next_attempt_at, d.l
   ARRAY(SELECT coalesce(error, '') FROM attempts a WHERE a.delivery_id = d.id ORDER BY number)
 FROM deliveries d JOIN webhooks h ON h.id = d.webhook_id AND h.deleted_at IS NULL`
 
-// lifeFound is a row as it is.
+// lifeFound is the actual state of a row.
 type lifeFound struct {
 	ID                 uuid.UUID
 	Status             string
@@ -138,7 +139,7 @@ type lifeFound struct {
 	Failures           []string
 }
 
-// check holds the tables against the model.
+// check compares the tables with the model.
 func (l *life) check(t *rapid.T) {
 	rows, err := l.pool.Query(l.ctx, lifeRowsSQL)
 	require.NoError(t, err)
@@ -160,7 +161,7 @@ func (l *life) check(t *rapid.T) {
 	l.checkHooks(t)
 }
 
-// same holds one row against the model.
+// same compares one row with the model.
 func (l *life) same(t *rapid.T, i int, r *lifeRow, f lifeFound) {
 	require.Equal(t, r.status, f.Status, "status of delivery %d", i)
 	require.Equal(t, len(r.attempts), f.Count, "attempts that count of delivery %d", i)
@@ -214,7 +215,7 @@ func (l *life) checkHooks(t *rapid.T) {
 	}
 }
 
-// wanted are the webhooks that an event goes to.
+// wanted returns the webhooks that receive an event.
 func (l *life) wanted() (all []publicid.Webhook) {
 	for _, h := range l.hooks {
 		if h.enabled && !h.deleted {

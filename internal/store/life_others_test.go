@@ -17,7 +17,7 @@ import (
 	"earshot/internal/webhooks"
 )
 
-// happen is a change with an event, whose deliveries are in its transaction.
+// happen makes a change with an event. The change's transaction inserts the deliveries.
 func (l *life) happen(t *rapid.T) {
 	for range rapid.IntRange(1, 4).Draw(t, "events") {
 		err := l.changes.Run(l.ctx, func(c *changes.Change) error {
@@ -29,12 +29,12 @@ func (l *life) happen(t *rapid.T) {
 	}
 }
 
-// pass lets time go by.
+// pass advances the time.
 func (l *life) pass(t *rapid.T) {
 	l.move(t, time.Duration(rapid.SampledFrom([]int{5, 13, 31, 45, 121, 3700}).Draw(t, "minutes"))*time.Minute)
 }
 
-// passToNext lets time go by until the next run wants an attempt.
+// passToNext advances the time until the next run asks for an attempt.
 func (l *life) passToNext(t *rapid.T) {
 	now := l.now()
 	waiting := where(l.runs, func(r *lifeRun) bool { return !r.busy && r.due.After(now) })
@@ -42,10 +42,11 @@ func (l *life) passToNext(t *rapid.T) {
 		t.Skip("nobody waits")
 	}
 	next := slices.MinFunc(waiting, func(a, b *lifeRun) int { return a.due.Compare(b.due) })
-	l.move(t, next.due.Sub(now).Truncate(time.Second)+time.Second) // Postgres has no nanoseconds
+	l.move(t, next.due.Sub(now).Truncate(time.Second)+time.Second) // Postgres has microseconds only
 }
 
-// move moves the moments of all rows back, and by so much more that none is too near.
+// move shifts the times of all rows into the past. It adds some time if a row's time would be too
+// close to the present.
 func (l *life) move(t *rapid.T, by time.Duration) {
 	near := func(at time.Time) bool {
 		return !at.IsZero() && at.Sub(l.now().Add(by)).Abs() < 2*lifeSlack
@@ -64,7 +65,7 @@ func (l *life) move(t *rapid.T, by time.Duration) {
 	}
 }
 
-// sweep reads what is overdue page by page and starts what has no open run.
+// sweep reads the overdue deliveries page by page and starts a run where none is open.
 func (l *life) sweep(t *rapid.T) {
 	now := l.now()
 	overdue := where(l.rows, func(r *lifeRow) bool { return r.claimable(now) && r.due.Add(lifeGrace).Before(now) })
@@ -98,18 +99,17 @@ func (l *life) sweep(t *rapid.T) {
 	}
 }
 
-// lose has Temporal forget a run.
+// lose makes Temporal forget a run.
 func (l *life) lose(t *rapid.T) { l.drop(one(t, "runs", l.runs)) }
 
-// terminate is an operator's, without a word to the run.
+// terminate is an operator's command. The run is not informed.
 func (l *life) terminate(t *rapid.T) {
 	run := one(t, "runs", l.runs)
 	l.drop(run)
 	l.terminated = append(l.terminated, run)
 }
 
-// endTerminated ends the deliveries of runs that were terminated, unless somebody else
-// has taken them on.
+// endTerminated ends the deliveries of terminated runs, unless another workflow has claimed them.
 func (l *life) endTerminated(t *rapid.T) {
 	run := one(t, "terminated runs", l.terminated)
 	now := l.now()
@@ -135,17 +135,18 @@ func (l *life) giveUpRows(t *rapid.T, run string, r *lifeRow) {
 
 func (l *life) idle() []*lifeRun { return where(l.runs, func(r *lifeRun) bool { return !r.busy }) }
 
-// retryNow is an operator's update of a run.
+// retryNow is an operator's update of a run: the run asks for its attempt now.
 func (l *life) retryNow(t *rapid.T) { one(t, "runs that wait", l.idle()).due = l.now() }
 
-// giveUp is an operator's update or cancellation of a run.
+// giveUp is an operator's update or cancellation of a run: the run ends its delivery.
 func (l *life) giveUp(t *rapid.T) {
 	run := one(t, "runs that wait", l.idle())
 	l.giveUpRows(t, run.id, run.row)
 	l.end(run)
 }
 
-// reset is an operator's: another run of the same workflow revives what failed before.
+// reset is an operator's command: another run of the same workflow revives deliveries that have
+// failed.
 func (l *life) reset(t *rapid.T) {
 	old := one(t, "runs that are over", where(l.over, func(r *lifeRun) bool { return !l.open(r.workflow) }))
 	run, r := &lifeRun{workflow: old.workflow, id: l.name("run "), row: old.row}, old.row
@@ -165,7 +166,7 @@ func (l *life) reset(t *rapid.T) {
 	l.runs = append(l.runs, run)
 }
 
-// sent holds the refusals of a replay against the model and takes in what was made.
+// sent compares the answer to a replay with the model and adds the new delivery to it.
 func (l *life) sent(t *rapid.T, of *lifeRow, err error) {
 	switch {
 	case !of.there():
@@ -188,7 +189,7 @@ func (l *life) replay(t *rapid.T) {
 	l.sent(t, r, err)
 }
 
-// replayAs is the operator's workflow, which may ask twice.
+// replayAs is the operator's workflow, which may repeat its request.
 func (l *life) replayAs(t *rapid.T) {
 	r := one(t, "deliveries", l.rows)
 	as := publicid.NewDelivery()
@@ -196,11 +197,11 @@ func (l *life) replayAs(t *rapid.T) {
 	l.sent(t, r, err)
 	if err == nil {
 		require.NoError(t, l.webhooks.ReplayAs(l.ctx, r.id, as))
-		l.dispatched = nil // of a row that was there
+		l.dispatched = nil // the row already existed
 	}
 }
 
-// recover replays what failed for good and wasn't replayed, once.
+// recover replays, once, each delivery that has failed and has no replay.
 func (l *life) recover(t *rapid.T) {
 	h := one(t, "webhooks", l.hooks)
 	replayed := map[*lifeRow]bool{}
@@ -232,7 +233,7 @@ func (l *life) recover(t *rapid.T) {
 	}
 }
 
-// toggle disables a webhook, or enables it, which ends its streak.
+// toggle disables or enables a webhook. Enabling ends its streak of failures.
 func (l *life) toggle(t *rapid.T) {
 	h := one(t, "webhooks", where(l.hooks, func(h *lifeHook) bool { return !h.deleted }))
 	_, err := l.webhooks.UpdateWebhook(l.ctx, h.id, webhooks.WebhookInput{Enabled: new(!h.enabled)})
@@ -242,8 +243,7 @@ func (l *life) toggle(t *rapid.T) {
 	}
 }
 
-// followStreaks is what the runs of failure_streak do, and the sweep for those that were
-// lost.
+// followStreaks does the work of the failure_streak runs, and of the sweep for lost runs.
 func (l *life) followStreaks(t *rapid.T) {
 	var wanted []publicid.Webhook
 	for _, h := range l.hooks {
@@ -262,7 +262,8 @@ func (l *life) followStreaks(t *rapid.T) {
 	}
 }
 
-// delete takes a webhook away with its log, and another may take its place.
+// delete deletes a webhook with its log. If no other webhook receives events, it registers a new
+// one.
 func (l *life) delete(t *rapid.T) {
 	h := one(t, "webhooks", l.hooks)
 	err := l.webhooks.DeleteWebhook(l.ctx, h.id)
@@ -277,8 +278,8 @@ func (l *life) delete(t *rapid.T) {
 	}
 }
 
-// removeDeleted removes page by page what was deleted, and stops after some pages, as
-// killed.
+// removeDeleted removes the rows of deleted webhooks page by page. It may stop after one page, as
+// if the process was killed.
 func (l *life) removeDeleted(t *rapid.T) {
 	pages := rapid.SampledFrom([]int{100, 1}).Draw(t, "pages")
 	at := new(store.DeletedPlace)
@@ -297,7 +298,7 @@ func (l *life) removeDeleted(t *rapid.T) {
 	require.Zero(t, left, "nothing of what was deleted is left behind")
 }
 
-// retain removes what is older than a moment: of everything what has ended, or nothing.
+// retain runs the retention with a cut-off that removes all deliveries that have ended, or none.
 func (l *life) retain(t *rapid.T) {
 	all := rapid.Bool().Draw(t, "everything is old")
 	olderThan := time.Now().Add(time.Hour)

@@ -23,33 +23,33 @@ import (
 	"earshot/internal/webhooks"
 )
 
-// The life_ files are a model of a delivery's row. Two workers, the sweep, an operator,
-// the owner of the webhooks and the retention do what they do to the rows, by the
-// service's own statements and use cases on a real Postgres, in an order that is drawn;
-// workers die, starts and runs are lost, and leases end. After each step the tables have
-// to be what the model says, which has nothing of the service's code.
+// The life_ files are a model of a delivery's row. Several actors change the rows in a random
+// order: two workers, the sweep, an operator, the owner of the webhooks and the retention. They use
+// the service's own statements and use cases on a real Postgres. Workers die, starts and runs get
+// lost, and leases end. After each step the tables have to match the model, which shares no code
+// with the service.
 //
-// Of Temporal and of the activities it has what the rows can tell: runs that know a
-// delivery and the number to ask for, and attempts that are claimed, sent and recorded.
-// It may do more than they would, and nothing that they do is left out.
+// Of Temporal and of the activities, the model has the parts that affect the rows. Runs have a
+// delivery and the number of the next attempt. Attempts are claimed, sent and recorded. The model
+// may do more than the real ones, but it leaves nothing out.
 //
-// Its times are the service's with minutes in place of seconds: what a case itself takes
-// is none of its time. Time goes by when a step moves the rows' moments back.
+// The model uses the service's times with minutes in place of seconds, so the duration of a test
+// case doesn't matter. A step that advances the time shifts the rows' times into the past.
 
 const (
 	lifeLease = 12 * time.Minute
 	lifeGrace = 30 * time.Minute
-	// No moment of the model is nearer to its present than this when something is
-	// decided by it, and none of a row's differs from it by more.
+	// When the model decides by a time, that time is at least this far from the present. The times
+	// of a row differ from the model's by no more than this.
 	lifeSlack = time.Minute
-	// lifeLimit is the specification's (Delivery and retries).
+	// lifeLimit is the limit in the specification (Delivery and retries).
 	lifeLimit = 50
 )
 
 var lifeDelays = []time.Duration{30 * time.Minute, 2 * time.Hour, 10 * time.Hour, 60 * time.Hour}
 
-// `make test` tries 20 cases and `make test-all` 100; more: -rapid.checks=5000. A case that fails is
-// shrunk and kept in testdata/rapid, and is tried first from then on.
+// `make test` tries 20 cases and `make test-all` 100. Pass -rapid.checks=5000 for more. A case that
+// fails is shrunk and stored in testdata/rapid, and later runs try it first.
 func TestADeliveryKeepsItsPromisesWhateverIsDoneToItsRowInWhateverOrder(t *testing.T) {
 	t.Parallel()
 	url := testkit.Database(t)
@@ -60,7 +60,7 @@ func TestADeliveryKeepsItsPromisesWhateverIsDoneToItsRowInWhateverOrder(t *testi
 			"":                          l.check,
 			"something happens":         l.happen,
 			"workers claim":             l.claim,
-			"workers claim (2)":         l.claim, // what is there more often is drawn more often
+			"workers claim (2)":         l.claim, // a step with several entries is drawn more often
 			"workers claim (3)":         l.claim,
 			"receivers answer":          l.answer,
 			"receivers answer (2)":      l.answer,
@@ -92,36 +92,36 @@ func TestADeliveryKeepsItsPromisesWhateverIsDoneToItsRowInWhateverOrder(t *testi
 	})
 }
 
-// life is one case.
+// life is one test case.
 type life struct {
 	t        *rapid.T
-	ctx      context.Context // the owner's
+	ctx      context.Context // of the webhooks' owner
 	store    *store.Store
 	pool     *pgxpool.Pool
 	webhooks *webhooks.Service
 	changes  *changes.Runner
 
-	// What the deployment chose.
+	// Settings of the deployment.
 	delays        []time.Duration
 	countAttempts bool
 
-	// past is how far the rows' moments were moved back.
+	// past is the total by which the rows' times were shifted.
 	past       time.Duration
 	hooks      []*lifeHook
 	rows       []*lifeRow
 	runs       []*lifeRun
-	over       []*lifeRun // closed, and may be reset
+	over       []*lifeRun // closed runs that may be reset
 	terminated []*lifeRun
 	attempts   []*lifeAttempt // in flight
 	dispatched []changes.PendingDelivery
-	made       int // things that got a name
+	made       int // number of names given
 }
 
 func newLife(t *rapid.T, s *store.Store, pool *pgxpool.Pool) *life {
 	ctx := t.Context()
 	l := &life{t: t, store: s, pool: pool}
 	for _, table := range []string{"recoveries", "webhooks", "events"} {
-		_, err := l.pool.Exec(ctx, "DELETE FROM "+table) // what the case before left
+		_, err := l.pool.Exec(ctx, "DELETE FROM "+table) // rows of the previous case
 		require.NoError(t, err)
 	}
 	o, err := s.Client().Organization.Create().SetName("Acme").SetPlan(organization.PlanBusiness).Save(store.System(ctx, "test"))
@@ -139,7 +139,7 @@ func newLife(t *rapid.T, s *store.Store, pool *pgxpool.Pool) *life {
 	return l
 }
 
-// register makes a webhook, some of which have failed for long already.
+// register creates a webhook. It may already have 48 or 49 failures in a row.
 func (l *life) register() {
 	made, _, err := l.webhooks.RegisterWebhook(l.ctx, webhooks.WebhookInput{
 		URL: new(l.name("https://example.com/")), Events: &[]string{"post.created"},
@@ -156,11 +156,10 @@ func (l *life) name(of string) string {
 	return fmt.Sprint(of, l.made)
 }
 
-// now is the present of the model, in which rows stay where they are.
+// now is the present time of the model, whose own times are never shifted.
 func (l *life) now() time.Time { return time.Now().Add(l.past) }
 
-// some draws some of several things, in any order, and skips the step where there are
-// none.
+// some draws one or more of several items, in any order. It skips the step if there are none.
 func some[T any](t *rapid.T, what string, of []T) []T {
 	if len(of) == 0 {
 		t.Skip("no " + what)
@@ -186,27 +185,27 @@ func where[T any](all []T, is func(T) bool) []T {
 	return slices.DeleteFunc(slices.Clone(all), func(v T) bool { return !is(v) })
 }
 
-// Deliver takes what a change wants to be started: life is the dispatcher.
+// Deliver records the deliveries that a change dispatches: life is the dispatcher.
 func (l *life) Deliver(all []changes.PendingDelivery) { l.dispatched = append(l.dispatched, all...) }
 
-// PublishWhenDue is about something else.
+// PublishWhenDue does nothing: the model has no changelog entries.
 func (*life) PublishWhenDue([]changes.ScheduledEntry) {}
 
-// RunRecoveries is done by the step that asks for one.
+// RunRecoveries does nothing: the step recover runs its recovery itself.
 func (*life) RunRecoveries([]changes.RunningRecovery) {}
 
-// RunSubjectRequests is nobody's here.
+// RunSubjectRequests does nothing: the model has no subject requests.
 func (*life) RunSubjectRequests([]changes.RunningSubjectRequest) {}
 
-// RunBackfills is nobody's here.
+// RunBackfills does nothing: the model has no backfills.
 func (*life) RunBackfills([]changes.RunningBackfill) {}
 
-// EndFailureStreaks only tells who looks at the row anyway.
+// EndFailureStreaks does nothing: the steps read the streaks from the rows.
 func (*life) EndFailureStreaks([]publicid.Webhook) {}
 
-// ConfirmInteractions and EndInteractions aren't of a delivery's life.
+// ConfirmInteractions and EndInteractions do nothing: the model has no interactions.
 func (*life) ConfirmInteractions([]changes.PendingInteraction) {}
 func (*life) EndInteractions([]changes.PendingInteraction)     {}
 
-// NotifySubscribers isn't either.
+// NotifySubscribers does nothing: the model has no subscribers.
 func (*life) NotifySubscribers([]publicid.Organization) {}

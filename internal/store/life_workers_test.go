@@ -10,14 +10,14 @@ import (
 	"earshot/internal/store"
 )
 
-// lifeAttempt is an attempt in flight: claimed, and answered once there is a result.
+// lifeAttempt is an attempt in flight. It is claimed, and answered once there is a result.
 type lifeAttempt struct {
 	worker int
-	run    *lifeRun // hears of the outcome; nil where nobody does
+	run    *lifeRun // receives the result; nil if it is gone
 	row    *lifeRow
 	number int
 	start  int
-	// lease is the model's moment, and token what the row said.
+	// lease is the end of the lease in the model's time, and token is the value in the row.
 	lease    time.Time
 	token    time.Time
 	enabled  bool
@@ -25,8 +25,8 @@ type lifeAttempt struct {
 	result   store.Result
 }
 
-// claim asks for the attempts of runs that are due, in one statement, of which several
-// may be about one delivery.
+// claim asks for the attempts of due runs in one statement. Several runs may ask for the same
+// delivery.
 func (l *life) claim(t *rapid.T) {
 	now := l.now()
 	asking := some(t, "runs that are due", where(l.runs, func(r *lifeRun) bool { return !r.busy && !r.due.After(now) }))
@@ -115,7 +115,7 @@ func (l *life) grant(t *rapid.T, worker int, r *lifeRun, got store.Claimed, now 
 	})
 }
 
-// answer lets receivers answer. An attempt is over before its lease is.
+// answer makes receivers respond. An attempt ends before its lease does.
 func (l *life) answer(t *rapid.T) {
 	now := l.now()
 	for _, a := range some(t, "attempts", where(l.attempts, func(a *lifeAttempt) bool { return !a.answered && a.lease.After(now) })) {
@@ -141,8 +141,8 @@ func (l *life) answer(t *rapid.T) {
 	}
 }
 
-// record writes outcomes in one statement. The worker may die before its runs hear of
-// them, and the statement may be made again because its answer was lost.
+// record writes results in one statement. The worker may die before its runs receive them. The
+// statement may be repeated, because its answer was lost.
 func (l *life) record(t *rapid.T) {
 	some := some(t, "answers", where(l.attempts, func(a *lifeAttempt) bool { return a.answered }))
 	results := make([]store.Result, len(some))
@@ -175,7 +175,7 @@ func (l *life) record(t *rapid.T) {
 		}
 		a.run.busy, a.run.due = false, l.now()
 		switch {
-		case !heard: // the activity is made again
+		case !heard: // Temporal repeats the activity
 		case a.result.Retry != nil:
 			a.run.number, a.run.due = a.number+1, l.now().Add(*a.result.Retry)
 		default:
@@ -184,8 +184,8 @@ func (l *life) record(t *rapid.T) {
 	}
 }
 
-// recorded is what the outcomes do to the model, in their order, and which of them move
-// a streak.
+// recorded applies the results to the model in their order and reports which of them changed a
+// streak.
 func (l *life) recorded(of []*lifeAttempt) []bool {
 	now := l.now()
 	counted := make([]bool, len(of))
@@ -219,8 +219,8 @@ func (l *life) recorded(of []*lifeAttempt) []bool {
 	return l.moved(of, counted, had)
 }
 
-// moved tells which outcomes are of a webhook whose row was written: it has failures now,
-// or had some and has none.
+// moved reports the results whose webhook row was written: it has failures now, or it had some and
+// has none.
 func (l *life) moved(of []*lifeAttempt, counted []bool, had map[*lifeHook]int) []bool {
 	failed, succeeded := map[*lifeHook]bool{}, map[*lifeHook]bool{}
 	for i, a := range of {
@@ -238,7 +238,7 @@ func (l *life) moved(of []*lifeAttempt, counted []bool, had map[*lifeHook]int) [
 	return moved
 }
 
-// die kills a worker with all that it has under way. Its activities are made again.
+// die kills a worker with all its attempts in flight. Temporal repeats its activities.
 func (l *life) die(t *rapid.T) {
 	worker := rapid.IntRange(0, 1).Draw(t, "worker")
 	for _, a := range l.attempts {
@@ -249,15 +249,15 @@ func (l *life) die(t *rapid.T) {
 	l.attempts = where(l.attempts, func(a *lifeAttempt) bool { return a.worker != worker })
 }
 
-// miss has Temporal take an activity for dead whose worker lives: it is made again, and
-// nobody hears of the first.
+// miss makes Temporal consider an activity dead although its worker lives. Temporal repeats the
+// activity and ignores the result of the first one.
 func (l *life) miss(t *rapid.T) {
 	a := one(t, "attempts", where(l.attempts, func(a *lifeAttempt) bool { return a.run != nil }))
 	a.run.busy, a.run.due = false, l.now()
 	a.run = nil
 }
 
-// putOff finds no slot for attempts that are due.
+// putOff postpones an attempt that is due, as if the webhook had no free slot.
 func (l *life) putOff(t *rapid.T) {
 	now := l.now()
 	r := one(t, "runs that are due", where(l.runs, func(r *lifeRun) bool { return !r.busy && !r.due.After(now) }))

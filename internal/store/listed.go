@@ -19,10 +19,10 @@ import (
 	"earshot/internal/publicid"
 )
 
-// What pages are read of, and the readers.
+// The types of listed rows.
 type (
-	// ListedPost has its tags, oldest first, and says where a search looked (FirstFound)
-	// whether its title matches, or a list by revenue (PaidFor) what that is.
+	// ListedPost has its tags, oldest first. After a search (FirstFound), InTitle reports whether
+	// the title matches. In a list by revenue (PaidFor), Revenue is the post's revenue.
 	ListedPost struct {
 		db.Post
 		Extent
@@ -45,26 +45,26 @@ type (
 		db.Event
 		Extent
 	}
-	// ListedSubjectRecord is a record of an export.
+	// ListedSubjectRecord is a record of a personal data export.
 	ListedSubjectRecord struct {
 		db.SubjectRecord
 		Extent
-		// Sealed takes the place of the entity's, which Ent shows to nobody by its name.
+		// Sealed replaces the entity's field, which Ent leaves out of JSON.
 		Sealed []byte `json:"sealed"`
 	}
-	// ListedSubmission is a submission, without the person.
+	// ListedSubmission is a submission without the personal data.
 	ListedSubmission struct {
 		db.Submission
 		Extent
 	}
-	// ListedEntry is an entry of the changelog.
+	// ListedEntry is a changelog entry.
 	ListedEntry struct {
 		db.ChangelogEntry
 		Extent
 	}
 )
 
-// The readers. A post's tags are of its organization because the foreign keys say so.
+// The page readers. The foreign keys guarantee that a post's tags belong to its organization.
 var (
 	PostPages = newPageReader[ListedPost, predicate.Post](db.TypePost, post.Table, post.Columns, []string{post.FieldBodyText, post.FieldBodyJSON},
 		expression{"tag_ids", "ARRAY(SELECT tag_id FROM post_tags WHERE post_tags.post_id = posts.id ORDER BY tag_id)"})
@@ -81,7 +81,7 @@ var (
 		[]string{changelogentry.FieldBodyText, changelogentry.FieldBodyJSON})
 )
 
-// Falling is an order by columns of a table, largest first.
+// Falling is an ORDER BY clause by columns of a table, largest first.
 func Falling(table string, columns ...string) string {
 	terms := make([]string, len(columns))
 	for i, column := range columns {
@@ -90,16 +90,17 @@ func Falling(table string, columns ...string) string {
 	return strings.Join(terms, ", ")
 }
 
-// mostAlongBoard is the largest page, and the row that says that there is another.
+// mostAlongBoard is the size of the largest page plus one row, which shows that there is a next
+// page.
 const mostAlongBoard = 101
 
-// AlongBoard is the list of a board's live posts by further columns, all falling, behind
-// the place of such values; without values it is from its beginning.
+// AlongBoard lists the live posts of a board, ordered by the given columns, largest first. The list
+// starts after the given values, or at the beginning without values.
 //
-// Its plan is kept, and is the best one for any board: the posts are asked for as a range of
-// the index that begins with the board and goes on with the columns, and no other index
-// gives them in that order. With equal signs, or beside a condition on the organization, the
-// database would take posts for so few in some tables that it sorted them all.
+// Postgres keeps the plan of the statement, and that plan is the best one for every board. The
+// conditions are a range of the index that begins with the board and continues with the columns,
+// and no other index has that order. With an equality, or with a condition on the organization, the
+// planner would sometimes expect few posts and sort them all.
 func AlongBoard(on publicid.Board, by []string, behind []any) PageOf[predicate.Post] {
 	columns := append([]string{post.FieldBoardID}, by...)
 	return PageOf[predicate.Post]{
@@ -113,8 +114,8 @@ func AlongBoard(on publicid.Board, by []string, behind []any) PageOf[predicate.P
 	}
 }
 
-// lessThanSelected says that columns, together, are less than values. These are selected, as
-// arrays are in seeSQL, so that one plan is kept for all of them.
+// lessThanSelected is the condition that a row of columns is less than the values. The values are
+// selected, like the arrays in seeSQL, so that Postgres keeps one plan for all of them.
 func lessThanSelected(columns []string, values []any) *sql.Predicate {
 	return sql.P(func(b *sql.Builder) {
 		b.Wrap(func(b *sql.Builder) { b.IdentComma(columns...) }).WriteString(" < ").Wrap(func(b *sql.Builder) {
@@ -128,7 +129,7 @@ func lessThanSelected(columns []string, values []any) *sql.Predicate {
 	})
 }
 
-// typeOf is the database's type of what a list goes by.
+// typeOf is the Postgres type of a value that a list is ordered by.
 func typeOf(value any) string {
 	switch value.(type) {
 	case int64:

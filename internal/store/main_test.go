@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	apptest.Main(m, apptest.WithWorker(worker.Module))
 }
 
-// open opens a store on a database.
+// open opens a store on the given database.
 func open(t *testing.T, url string) *store.Store {
 	t.Helper()
 	s, err := store.Open(store.Options{URL: url})
@@ -38,7 +38,7 @@ func open(t *testing.T, url string) *store.Store {
 	return s
 }
 
-// connect gives a plain connection, for what the store doesn't offer.
+// connect opens a plain connection, for statements that the store doesn't have.
 func connect(t *testing.T, url string) *pgx.Conn {
 	t.Helper()
 	c, err := pgx.Connect(t.Context(), url)
@@ -47,10 +47,10 @@ func connect(t *testing.T, url string) *pgx.Conn {
 	return c
 }
 
-// connections sees which connections a store has for its statements.
+// connections records the connection that a store uses for its statements.
 type connections struct{ of atomic.Pointer[pgconn.PgConn] }
 
-// last is the connection of the latest statement.
+// last is the connection of the most recent statement.
 func (c *connections) last() *pgconn.PgConn { return c.of.Load() }
 
 func (c *connections) TraceQueryStart(ctx context.Context, on *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {

@@ -12,17 +12,19 @@ import (
 	"earshot/internal/publicid"
 )
 
-// If a person voted for several of the posts, the vote on the target stays, or else the oldest one. So every vote
-// that moves is one more for the target. A post has one vote of each person, so the others have to go first.
+// If a person voted for several of the posts, one vote stays: the vote on the target, or else the
+// oldest one. Every vote that moves is therefore one more for the target. The other votes have to
+// go first, because a post has at most one vote of each person.
 //
-// A person is known by a member's id, by a contact's id, and by the hash of the address. Members who share an
-// address are different persons. A vote without a member is that of one of them at most: if it comes before their
-// votes, only the first of the members loses a vote to it.
+// A person is identified by a member's id, by a contact's id, and by the hash of the address.
+// Members who share an address are different persons. A vote without a member belongs to at most
+// one of them. If it comes before their votes, only the first of these members loses a vote to it.
 //
-// A vote has no hash if another vote on its post has it; it then counts by the hash of its contact. Of a person's
-// votes one that has the hash stays, so that later ones are compared with it.
+// A vote has no hash if another vote on its post has the same one. It then counts by the hash of
+// its contact. Among a person's votes, one with the hash stays, so that later votes can be compared
+// with it.
 //
-// Known spellings of one mailbox are one address (spellings.go).
+// Known spellings of one mailbox count as one address (spellings.go).
 const dropVotesSQL = `
 WITH placed AS (
   SELECT v.id, v.post_id, v.user_id, v.contact_id, coalesce(s.mailbox_hash, v.email_hash, c.email_hash) AS email_hash,
@@ -47,18 +49,18 @@ WHERE v.organization_id = $1 AND v.id = f.id AND f.post_id <> $2 AND (
 
 const moveVotesSQL = `UPDATE votes SET post_id = $2 WHERE organization_id = $1 AND post_id = ANY ($3::uuid[])`
 
-// That they are on another post is a change of them, for whoever asks for those since a moment.
+// The new post is a change of the comment, so updated_at changes, too.
 const moveCommentsSQL = `UPDATE comments SET post_id = $2, updated_at = greatest(updated_at, clock_timestamp())
 WHERE organization_id = $1 AND post_id = ANY ($3::uuid[])`
 
-// What was merged into a source earlier is merged into the target now: so nobody
-// has to follow more than one step.
+// Posts that were merged into a source earlier now point to the target. Readers therefore never
+// have to follow more than one step.
 const moveMergedSQL = `UPDATE posts SET merged_into_id = $2, updated_at = greatest(updated_at, clock_timestamp())
 WHERE organization_id = $1 AND merged_into_id = ANY ($3::uuid[])`
 
-// MovePosts gives a post the votes and comments of others of its organization, and
-// the posts that were merged into them. It returns how many votes it won: a voter
-// has one. The caller holds locks on all of the posts.
+// MovePosts moves to a post the votes and comments of other posts of its organization, and the
+// posts that were merged into them. It returns the number of votes that the post gained; each
+// person has one vote. The caller holds locks on all of the posts.
 func MovePosts(ctx context.Context, tx *db.Tx, of publicid.Organization, to publicid.Post, from []publicid.Post) (votes int, err error) {
 	ids := make([]string, len(from))
 	for i, id := range from {
@@ -78,7 +80,7 @@ func MovePosts(ctx context.Context, tx *db.Tx, of publicid.Organization, to publ
 	return int(moved), nil
 }
 
-// PostAndTarget are a post and the one that it was merged into.
+// PostAndTarget selects a post and the post that it was merged into.
 func PostAndTarget(id publicid.Post) predicate.Post {
 	return func(s *sql.Selector) {
 		s.Where(sql.P(func(b *sql.Builder) {

@@ -13,27 +13,27 @@ import (
 )
 
 const (
-	// rememberState is how long a look at the outbox holds, however many ask and however
-	// often: each process has one, and all of them find the same.
+	// rememberState is the time for which a process caches the state of the outbox, regardless of
+	// how often it is scraped. All processes read the same state.
 	rememberState = 15 * time.Second
-	// stateTimeout is less than a scraper waits. Without an answer nothing is shown, and
-	// that Postgres is away is said by the check of it.
+	// stateTimeout is below a scraper's timeout. Without an answer the gauges are left out. A
+	// separate check reports that Postgres is down.
 	stateTimeout = 2 * time.Second
 )
 
-// outboxState is what the database knows of deliveries and webhooks as a whole.
+// outboxState is the state of all deliveries and webhooks.
 type outboxState struct {
-	// Unstarted and Overdue are the ages of the oldest such delivery, in seconds: since
-	// it was made where no workflow took it on, and since its attempt was due.
+	// Unstarted and Overdue are ages in seconds: the time since the oldest delivery without a
+	// workflow was created, and the time since the most overdue attempt was due.
 	Unstarted, Overdue float64
-	// Requested and Failing webhooks are disabled: by their owner, and by 50 failures.
-	// Streaks are webhooks that aren't, and fail.
+	// Requested and Failing count disabled webhooks: by their owner, and after 50 failures. Streaks
+	// counts enabled webhooks that have failures.
 	Requested, Failing, Streaks float64
 }
 
-// What is due stands in the order of an index; behind the oldest 10,000 there is nothing
-// older. Who has an attempt in flight isn't overdue, and what goes to a webhook that was deleted
-// isn't due: while a million of such rows wait for their removal, older ones may not be seen.
+// The statement reads the oldest 10,000 due deliveries in the order of an index. A delivery with an
+// attempt in flight isn't overdue, and a delivery to a deleted webhook isn't due. While more than
+// 10,000 deliveries of deleted webhooks wait for their removal, they can hide other due deliveries.
 const outboxStateSQL = `
 WITH oldest AS (
   SELECT webhook_id, created_at, next_attempt_at, workflow_id, lease_until FROM deliveries
@@ -54,7 +54,7 @@ SELECT unstarted, overdue,
   (SELECT count(*) FROM webhooks WHERE enabled AND consecutive_failures > 0)::float8
 FROM outbox`
 
-// outboxState looks at the rows of all organizations, for the service's own metrics.
+// outboxState reads the rows of all organizations, for the service's own metrics.
 func (s *Store) outboxState(ctx context.Context) (o outboxState, err error) {
 	ctx, cancel := context.WithTimeout(ctx, stateTimeout)
 	defer cancel()
@@ -65,7 +65,7 @@ func (s *Store) outboxState(ctx context.Context) (o outboxState, err error) {
 	return o, nil
 }
 
-// remembered is the last look, for as long as it holds.
+// remembered is the cached state.
 type remembered struct {
 	mu    sync.Mutex
 	until time.Time
@@ -87,7 +87,7 @@ func (r *remembered) get(s *Store, log *slog.Logger) (outboxState, bool) {
 	return r.state, r.there
 }
 
-// Measure has a process's metrics show the connection pool and the outbox.
+// Measure adds the connection pool and the outbox to the metrics of the process.
 func (s *Store) Measure(m telemetry.Meter, log *slog.Logger) {
 	s.measurePool(m)
 	last := &remembered{}

@@ -17,8 +17,8 @@ import (
 // ErrSchemaBehind is returned by CheckSchema when migrations are missing.
 var ErrSchemaBehind = errors.New("the database schema is behind: run `earshot migrate`")
 
-// CheckSchema returns ErrSchemaBehind when a migration of this program isn't
-// applied. A schema that is ahead is fine: that is a rolling update.
+// CheckSchema returns ErrSchemaBehind when the database lacks a migration of this program. A newer
+// schema is fine, because it occurs during a rolling update.
 func (s *Store) CheckSchema(ctx context.Context) error {
 	all, err := s.Migrations(ctx)
 	if err != nil {
@@ -30,19 +30,19 @@ func (s *Store) CheckSchema(ctx context.Context) error {
 	return nil
 }
 
-// Migration is one that this program knows or that the database has.
+// Migration is a migration of this program or of the database.
 type Migration struct {
 	Version int64
-	// Name is that of its file, empty for one that only a later program knows.
+	// Name is the name of its file. It is empty for a migration of a newer program.
 	Name string
-	// AppliedAt is nil while it is pending.
+	// AppliedAt is nil for a pending migration.
 	AppliedAt *time.Time
 }
 
-// Pending reports whether the database lacks it.
+// Pending reports whether the database lacks the migration.
 func (m Migration) Pending() bool { return m.AppliedAt == nil }
 
-// Migrations are all of them, oldest first. It changes nothing in the database.
+// Migrations returns all migrations, oldest first. It changes nothing in the database.
 func (s *Store) Migrations(ctx context.Context) ([]Migration, error) {
 	return s.migrationsOf(ctx, migrations.FS)
 }
@@ -76,8 +76,8 @@ func (s *Store) migrationsOf(ctx context.Context, files fs.FS) ([]Migration, err
 	return all, nil
 }
 
-// appliedMigrations are the times at which the database's were applied. Goose's own way
-// to ask would make its table where there is none.
+// appliedMigrations returns the times at which migrations were applied. Goose's own function would
+// create its table if it is missing.
 func (s *Store) appliedMigrations(ctx context.Context) (map[int64]time.Time, error) {
 	var known bool
 	if err := s.pool.QueryRow(ctx, "SELECT to_regclass('goose_db_version') IS NOT NULL").Scan(&known); err != nil {
@@ -87,8 +87,8 @@ func (s *Store) appliedMigrations(ctx context.Context) (map[int64]time.Time, err
 	if !known {
 		return applied, nil
 	}
-	// Goose's first row is version 0, the empty database. It removes the row of a
-	// migration that is taken back.
+	// Goose's first row is version 0, the empty database. Goose deletes the row of a migration that
+	// is rolled back.
 	rows, err := s.pool.Query(ctx, "SELECT version_id, tstamp::timestamptz FROM goose_db_version WHERE is_applied AND version_id > 0 ORDER BY id")
 	if err != nil {
 		return nil, errors.Wrap(err, "read the schema version")
@@ -107,14 +107,14 @@ func (s *Store) appliedMigrations(ctx context.Context) (map[int64]time.Time, err
 	return applied, nil
 }
 
-// TableSize is how large a table is, with its overlong values and without its indexes.
+// TableSize is the size of a table, including TOAST and without indexes.
 type TableSize struct {
 	Bytes int64
-	// Rows is what the database estimates, 0 for a table that it has never looked at.
+	// Rows is the estimate of Postgres, 0 for a table that was never analyzed.
 	Rows int64
 }
 
-// TableSizes are those of the database's tables, by name: of all organizations together.
+// TableSizes returns the sizes of the database's tables by name, over all organizations.
 func (s *Store) TableSizes(ctx context.Context) (map[string]TableSize, error) {
 	rows, err := s.pool.Query(ctx, `
 		SELECT relname, pg_table_size(oid), greatest(reltuples, 0)::bigint

@@ -19,16 +19,16 @@ import (
 	entmigrate "earshot/ent/db/migrate"
 )
 
-// Diff writes a migration into dir that takes the schema from what dir's files
-// build to what ent/schema declares, apart from the indexes of tables that are there:
-// those are DiffIndexes'. It replays the files on the database of the store, which must
-// be empty. Without a difference it writes nothing and returns atlas's migrate.ErrNoPlan.
+// Diff writes a migration into dir that changes the schema from the result of dir's files to the
+// declarations in ent/schema. It leaves out the indexes of existing tables, which DiffIndexes
+// covers. It replays the files on the store's database, which must be empty. Without a difference
+// it writes nothing and returns atlas's migrate.ErrNoPlan.
 func (s *Store) Diff(ctx context.Context, dir, name string) error {
 	return s.diff(ctx, dir, name, sqltool.GooseFormatter, structure)
 }
 
-// DiffIndexes is Diff for the indexes that are built beside writes, and so in a file
-// without transaction.
+// DiffIndexes is Diff for the indexes of existing tables. They are built concurrently with writes
+// and therefore in a file without a transaction.
 func (s *Store) DiffIndexes(ctx context.Context, dir, name string) error {
 	return s.diff(ctx, dir, name, apart{sqltool.GooseFormatter}, besideWrites)
 }
@@ -55,7 +55,7 @@ func (s *Store) diff(ctx context.Context, dir, name string, format migrate.Forma
 	if err != nil {
 		return errors.Wrap(err, "prepare the comparison")
 	}
-	// Ent completes tables while it compares, and another comparison may read these.
+	// Ent completes tables while it compares them, and another comparison may read the same tables.
 	own, err := schema.CopyTables(tables())
 	if err != nil {
 		return errors.Wrap(err, "copy the declared tables")
@@ -63,7 +63,7 @@ func (s *Store) diff(ctx context.Context, dir, name string, format migrate.Forma
 	return m.NamedDiff(ctx, name, own...)
 }
 
-// only takes a part of a comparison.
+// only restricts a comparison to a part of the changes.
 func only(part func(atlas.Change) []atlas.Change) schema.DiffHook {
 	return func(next schema.Differ) schema.Differ {
 		return schema.DiffFunc(func(current, desired *atlas.Schema) ([]atlas.Change, error) {
@@ -80,8 +80,8 @@ func only(part func(atlas.Change) []atlas.Change) schema.DiffHook {
 	}
 }
 
-// structure is what happens in a transaction. What rows must fulfil isn't looked at there:
-// that would take time under a lock that writes wait for.
+// structure selects the changes that run in a transaction. New constraints are added as NOT VALID,
+// because a check of all rows would hold a lock that blocks writes.
 func structure(c atlas.Change) []atlas.Change {
 	m, ok := c.(*atlas.ModifyTable)
 	if !ok {
@@ -102,7 +102,7 @@ func structure(c atlas.Change) []atlas.Change {
 	return []atlas.Change{m}
 }
 
-// besideWrites are the indexes of tables that are there.
+// besideWrites selects the changes to indexes of existing tables.
 func besideWrites(c atlas.Change) []atlas.Change {
 	m, ok := c.(*atlas.ModifyTable)
 	if !ok {
@@ -118,7 +118,7 @@ func besideWrites(c atlas.Change) []atlas.Change {
 	return []atlas.Change{m}
 }
 
-// concurrent is a change of an index, made beside writes.
+// concurrent returns a change of an index as one that runs concurrently with writes.
 func concurrent(c atlas.Change) []atlas.Change {
 	extra := []atlas.Clause{&postgres.Concurrently{}}
 	switch c := c.(type) {
@@ -132,7 +132,7 @@ func concurrent(c atlas.Change) []atlas.Change {
 	return nil
 }
 
-// apart writes a file without transaction, which can be run again when it was cut off.
+// apart writes a file without a transaction that can be repeated after an interruption.
 type apart struct{ migrate.Formatter }
 
 var repeatable = strings.NewReplacer(
@@ -153,8 +153,8 @@ func (a apart) Format(plan *migrate.Plan) ([]migrate.File, error) {
 	return files, nil
 }
 
-// behind dates a file after those that are there: the one with the rest was written in the same
-// second, and one that came by a merge may be dated ahead of the clock.
+// behind gives a file a later version than all existing files. The file with the other changes was
+// written in the same second, and a file from a merge may be dated ahead of the clock.
 type behind struct {
 	migrate.Formatter
 	there []migrate.File
@@ -177,15 +177,14 @@ func (b behind) Format(plan *migrate.Plan) ([]migrate.File, error) {
 	return files, nil
 }
 
-// tables are the declared tables with what Ent can't declare: a foreign key
-// between two tables of an organization includes the organization, so that no
-// row can point at another organization's. A table without such a key gets one
-// to its organization; the others have it through their parent, and a second
-// check would only make every write lock the organization's row.
+// tables are the declared tables plus keys that Ent can't declare. A foreign key between two tables
+// of an organization includes the organization, so that a row can't refer to another organization's
+// row. A table without such a key gets a key to its organization. The other tables are covered by
+// their parent, and a second check would only lock the organization's row on every write.
 //
-// A table's reference to itself isn't declared at all but written by hand into
-// the migration and named <table>_self_…: the comparison creates tables before
-// the unique indexes that such a key needs. keepHandWritten guards them.
+// A table's reference to itself is written by hand into the migration and named <table>_self_…. It
+// can't be declared, because the comparison creates tables before the unique indexes that such a
+// key needs. keepHandWritten protects these keys.
 var tables = sync.OnceValue(func() []*schema.Table {
 	for _, t := range entmigrate.Tables {
 		organization, ok := columnOf(t, organizationColumn)
@@ -217,20 +216,20 @@ var tables = sync.OnceValue(func() []*schema.Table {
 	return entmigrate.Tables
 })
 
-// byHand are the names of what migrations add by hand to declared tables, because
-// Ent can't declare it: a table's reference to itself, an index on an expression.
+// byHand recognizes the names of hand-written additions to declared tables that Ent can't declare:
+// a table's reference to itself, or an index on an expression.
 func byHand(table, name string) bool {
 	return strings.HasPrefix(name, table+"_self_") || strings.HasPrefix(name, table+"_by_")
 }
 
-// generated tells a column that Postgres works out, which Ent can't declare either.
+// generated recognizes a generated column, which Ent can't declare either.
 func generated(a atlas.Attr) bool {
 	_, ok := a.(*atlas.GeneratedExpr)
 	return ok
 }
 
-// keepHandWritten takes the dropping of what is written by hand out of a
-// comparison.
+// keepHandWritten removes from a comparison the changes that would drop hand-written parts of the
+// schema.
 func keepHandWritten(next schema.Differ) schema.Differ {
 	return schema.DiffFunc(func(current, desired *atlas.Schema) ([]atlas.Change, error) {
 		changes, err := next.Diff(current, desired)
@@ -266,8 +265,7 @@ func columnOf(t *schema.Table, name string) (*schema.Column, bool) {
 	return t.Columns[i], true
 }
 
-// makeReferable adds the unique index that a composite foreign key needs on
-// the table it points at.
+// makeReferable adds to a table the unique index that a composite foreign key to it needs.
 func makeReferable(t *schema.Table, columns []*schema.Column) {
 	var names []string
 	for _, c := range columns {

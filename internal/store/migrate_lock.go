@@ -16,20 +16,19 @@ import (
 )
 
 const (
-	// migrationLock is the advisory lock of goose's own locker, which programs before
-	// this one take.
+	// migrationLock is the advisory lock of goose's own locker, which earlier releases use.
 	migrationLock = lock.DefaultLockID
-	// lookEvery is how often it is looked whether the lock is free, and what a migration does.
+	// lookEvery is the interval between checks of the lock, and of a migration's progress.
 	lookEvery = time.Second
-	// sayAgain is how often the same is told once more.
+	// sayAgain is the interval after which the same message is repeated.
 	sayAgain = 15 * time.Second
-	// goneAfter is how long Postgres goes on with a statement whose process has died.
+	// goneAfter is how soon Postgres ends a statement whose client process has died.
 	goneAfter = 2 * time.Second
 )
 
-// SessionLock waits for its turn and prepares the connection that the migration runs on.
+// SessionLock waits for the migration lock and prepares the connection that the migration runs on.
 func (m *migrating) SessionLock(ctx context.Context, c *stdsql.Conn) error {
-	host, _ := os.Hostname() // an empty one says nothing
+	host, _ := os.Hostname() // empty after an error
 	who := fmt.Sprintf("earshot migrate (%s, process %d)", host, os.Getpid())
 	if _, err := c.ExecContext(ctx, "SELECT set_config('application_name', $1, false)", who); err != nil {
 		return errors.Wrap(err, "name the connection")
@@ -47,15 +46,15 @@ func (m *migrating) SessionLock(ctx context.Context, c *stdsql.Conn) error {
 		err = m.dropUnfinished(ctx, c)
 	}
 	if err != nil {
-		_ = m.SessionUnlock(context.WithoutCancel(ctx), c) // goose does it after a success only
+		_ = m.SessionUnlock(context.WithoutCancel(ctx), c) // goose calls it only after a success
 	}
 	return err
 }
 
-// SessionUnlock gives the connection back as it was.
+// SessionUnlock releases the lock and resets the connection.
 func (m *migrating) SessionUnlock(ctx context.Context, c *stdsql.Conn) error {
 	m.end()
-	// A connection that was cut off has given its lock back.
+	// A connection that broke has already released its lock.
 	if c.PingContext(ctx) != nil {
 		return nil
 	}
@@ -67,7 +66,7 @@ func (m *migrating) SessionUnlock(ctx context.Context, c *stdsql.Conn) error {
 	return nil
 }
 
-// turn waits until nobody else migrates, however long that takes.
+// turn waits, without a limit, until no other process migrates.
 func (m *migrating) turn(ctx context.Context, c *stdsql.Conn) error {
 	var told time.Time
 	for {
@@ -90,7 +89,7 @@ func (m *migrating) turn(ctx context.Context, c *stdsql.Conn) error {
 	}
 }
 
-// otherMigration says who has the lock.
+// otherMigration describes the session that holds the lock.
 func (m *migrating) otherMigration(ctx context.Context, c *stdsql.Conn) string {
 	var text string
 	err := c.QueryRowContext(ctx, `
@@ -107,13 +106,13 @@ func (m *migrating) otherMigration(ctx context.Context, c *stdsql.Conn) string {
 	return text
 }
 
-// sessionInWords says of a row a of pg_stat_activity who it is. It leaves out what the
-// session does: somebody's statement may hold somebody's data.
+// sessionInWords describes a session: a row of pg_stat_activity with the alias a. It leaves out the
+// session's statement, which may contain personal data.
 const sessionInWords = `format('process %s of %s%s%s', a.pid, coalesce(nullif(a.application_name, ''), a.usename),
 	coalesce(' from ' || host(a.client_addr), ''), coalesce(to_char(a.xact_start AT TIME ZONE 'UTC', '", in a transaction since "HH24:MI:SS" UTC"'), ''))`
 
-// limit sets how long the migration waits and works, and has Postgres end it when this
-// process dies.
+// limit sets how long the migration may wait and run. It also makes Postgres end the migration when
+// this process dies.
 func (m *migrating) limit(ctx context.Context, c *stdsql.Conn) error {
 	limits := map[string]time.Duration{"lock_timeout": 0, "statement_timeout": 0}
 	given := map[string]bool{}
@@ -122,7 +121,7 @@ func (m *migrating) limit(ctx context.Context, c *stdsql.Conn) error {
 		if !migrations.BeforeRules(m.name) {
 			limits["statement_timeout"] = migrationStatementTimeout
 		}
-		// What the database's URL says counts more.
+		// Limits in the database's URL have precedence.
 		rows, err := c.QueryContext(ctx, "SELECT name FROM pg_settings WHERE name IN ('lock_timeout', 'statement_timeout') AND source = 'client'")
 		if err != nil {
 			return errors.Wrap(err, "read the connection's limits")
@@ -151,8 +150,8 @@ func (m *migrating) limit(ctx context.Context, c *stdsql.Conn) error {
 	return nil
 }
 
-// dropUnfinished removes the indexes that the file builds or drops beside writes and that
-// are unfinished, because somebody was cut off: the file builds them anew.
+// dropUnfinished removes the unfinished indexes that an interrupted run of this file left behind.
+// The file then builds them anew.
 func (m *migrating) dropUnfinished(ctx context.Context, c *stdsql.Conn) error {
 	if m.inTransaction() {
 		return nil

@@ -41,7 +41,7 @@ func TestOfRecoveriesThatRanBesideEachOtherTheOldestGoesOnAfterTheMigration(t *t
 	require.Equal(t, recovery.StatusRunning, others.store.Client().Recovery.GetX(others.ctx, alone).Status)
 }
 
-// up is what a migration does, by the end of its name.
+// up returns the Up part of a migration, by the end of its name.
 func up(t *testing.T, name string) string {
 	t.Helper()
 	files, err := fs.Glob(migrations.FS, "*_"+name+".sql")

@@ -19,7 +19,7 @@ import (
 	"earshot/internal/testkit"
 )
 
-// names are the files of the embedded migrations, oldest first.
+// names returns the files of the embedded migrations, oldest first.
 func names(t *testing.T) []string {
 	t.Helper()
 	found, err := fs.Glob(migrations.FS, "*.sql")
@@ -28,7 +28,7 @@ func names(t *testing.T) []string {
 	return found
 }
 
-// copied is a copy of the repository's migrations that a test may add to.
+// copied returns a copy of the repository's migrations that a test can add to.
 func copied(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -36,7 +36,7 @@ func copied(t *testing.T) string {
 	return dir
 }
 
-// written is what a comparison added to a directory: name and content.
+// written returns the names and contents of the files that a comparison added to a directory.
 func written(t *testing.T, dir string) string {
 	t.Helper()
 	known := map[string]bool{}
@@ -57,7 +57,7 @@ func written(t *testing.T, dir string) string {
 	return text
 }
 
-// next is a version after the last and before what a comparison writes now.
+// next is a version between the last migration and a file that a comparison writes now.
 func next(t *testing.T) string {
 	t.Helper()
 	all := names(t)
@@ -88,7 +88,7 @@ func TestTheMigrationsBuildWhatTheSchemaDeclares(t *testing.T) {
 // diffs are both halves of a comparison.
 var diffs = []func(s *store.Store, ctx context.Context, dir, name string) error{(*store.Store).Diff, (*store.Store).DiffIndexes}
 
-// The comparison's own test: it must see a difference to be worth anything.
+// This checks the comparison itself: it has to detect each kind of difference.
 func TestAChangeThatNoMigrationMadeIsSeen(t *testing.T) {
 	t.Parallel()
 	for what, c := range map[string]struct{ change, remedy string }{
@@ -160,7 +160,8 @@ func TestProcessesThatMigrateTogetherApplyEachMigrationOnce(t *testing.T) {
 	}
 	all.Wait()
 	require.Empty(t, failed)
-	// They take turns: one may have begun what the other goes on with, and end first.
+	// The processes take turns. One may continue with migrations that the other began, and end
+	// first.
 	require.ElementsMatch(t, names(t), applied)
 }
 

@@ -15,33 +15,33 @@ import (
 )
 
 const (
-	// Whoever wants a table queues behind a migration that waits for it, and gives up
-	// after lockTimeout. A migration of a file with a transaction waits for half as long
-	// for a lock, and no statement takes longer with that than they wait.
+	// Clients that need a table queue behind a migration that waits for its lock, and they give up
+	// after lockTimeout. A migration in a transaction therefore waits at most half as long for a
+	// lock. Each of its statements, including the wait, takes less time than lockTimeout.
 	migrationLockTimeout      = lockTimeout / 2
 	migrationStatementTimeout = 8 * time.Second
-	// Between two tries of a migration that was cut off, those that queued get their
-	// turn: a second at first, then twice as long each time.
+	// Between two tries of an interrupted migration, the queued clients get their turn. The pause
+	// is one second at first and doubles each time.
 	firstPause, longestPause = time.Second, 30 * time.Second
-	// tryingFor is longer than a dump of a middling database holds its locks.
+	// tryingFor is longer than a dump of a medium-sized database holds its locks.
 	tryingFor = 15 * time.Minute
 )
 
-// Migrate brings the schema up to date and returns the names of what it applied.
+// Migrate brings the schema up to date and returns the names of the applied migrations.
 func (s *Store) Migrate(ctx context.Context) ([]string, error) {
 	return s.MigrateFrom(ctx, migrations.FS, func(string) {})
 }
 
-// MigrateFrom applies what the database lacks of the files, and tells what it waits for
-// and how far it is. What was cut off, by a lock that wasn't to be had or with its
-// process, is done again from the start of its file.
+// MigrateFrom applies the files that the database lacks. It reports its progress and the locks that
+// it waits for. If Postgres or the end of the process interrupts a file, the file is repeated from
+// its start.
 func (s *Store) MigrateFrom(ctx context.Context, files fs.FS, report func(string)) (applied []string, err error) {
 	all, err := s.migrationsOf(ctx, files)
 	if err != nil {
 		return nil, err
 	}
 	m := &migrating{store: s, report: report}
-	// Several processes that migrate wait for each other, and apply each migration once.
+	// Processes that migrate wait for each other, so each migration is applied once.
 	p, err := goose.NewProvider(goose.DialectPostgres, s.sql, files, goose.WithSessionLocker(m))
 	if err != nil {
 		return nil, errors.Wrap(err, "load the migrations")
@@ -66,13 +66,13 @@ func (s *Store) MigrateFrom(ctx context.Context, files fs.FS, report func(string
 	return applied, nil
 }
 
-// migrating is the application of one migration. It is goose's lock, too, because it has
-// the connection then that the statements run on.
+// migrating is the application of one migration. It also implements goose's session locker, which
+// has access to the connection that the statements run on.
 type migrating struct {
 	store      *Store
 	report     func(string)
 	name, text string
-	// end ends what watches the connection.
+	// end stops the goroutine that watches the connection.
 	end func()
 }
 
@@ -80,12 +80,12 @@ func (m *migrating) say(format string, args ...any) {
 	m.report(m.name + ": " + fmt.Sprintf(format, args...))
 }
 
-// inTransaction reports whether the file is one transaction.
+// inTransaction reports whether the file runs in one transaction.
 func (m *migrating) inTransaction() bool {
 	return !strings.Contains(m.text, "-- +goose NO TRANSACTION")
 }
 
-// until applies a migration, and again while somebody is in its way.
+// until applies a migration and repeats it while other sessions block it.
 func (m *migrating) until(ctx context.Context, p *goose.Provider, version int64) ([]*goose.MigrationResult, error) {
 	began, pause := time.Now(), firstPause
 	for {
@@ -111,7 +111,8 @@ func (m *migrating) until(ctx context.Context, p *goose.Provider, version int64)
 	}
 }
 
-// cutOff says why Postgres ended a migration that may succeed later, "" for any other error.
+// cutOff returns the reason why Postgres ended a migration that may succeed later, or "" for any
+// other error.
 func cutOff(err error) string {
 	var failed *pgconn.PgError
 	if !errors.As(err, &failed) {

@@ -18,11 +18,11 @@ import (
 	"earshot/internal/testkit"
 )
 
-// filesVariable names a directory for a test process that only migrates, so that it can be
-// killed.
+// filesVariable names the directory for a test process that only migrates. The test can kill that
+// process.
 const filesVariable = "EARSHOT_TEST_MIGRATIONS"
 
-// migrateOnly is what such a process does.
+// migrateOnly is the main function of such a process.
 func migrateOnly(dir string) error {
 	s, err := store.Open(store.Options{URL: os.Getenv("DATABASE_URL")})
 	if err != nil {
@@ -33,7 +33,7 @@ func migrateOnly(dir string) error {
 	return err
 }
 
-// directory writes migrations, the first of which is version 1.
+// directory writes migrations into a new directory. The first one has version 1.
 func directory(t *testing.T, texts ...string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -43,7 +43,7 @@ func directory(t *testing.T, texts ...string) string {
 	return dir
 }
 
-// applying is a migration under way.
+// applying is a running migration.
 type applying struct {
 	mu    sync.Mutex
 	lines []string
@@ -67,7 +67,7 @@ func applyAll(t *testing.T, url, dir string) *applying {
 	return a
 }
 
-// await waits until it has said something with all of the parts.
+// await waits until the migration has reported a line that contains all of the parts.
 func (a *applying) await(t *testing.T, parts ...string) {
 	t.Helper()
 	said := func() string { a.mu.Lock(); defer a.mu.Unlock(); return strings.Join(a.lines, "\n") }
@@ -91,7 +91,7 @@ func (a *applying) finish(t *testing.T) []string {
 	return a.names
 }
 
-// scalar is the only value that a query finds.
+// scalar returns the only value of a query.
 func scalar[T any](t *testing.T, c *pgx.Conn, query string) (value T) {
 	t.Helper()
 	require.NoError(t, c.QueryRow(t.Context(), query).Scan(&value))
@@ -119,7 +119,7 @@ func TestAMigrationThatFindsATableLockedLetsOthersPassAndTriesAgain(t *testing.T
 	a := applyAll(t, url+"&lock_timeout=2500", dir)
 	a.await(t, "waits for a (AccessExclusiveLock), held by process", "of dump from", "in a transaction since")
 	a.await(t, "gave up waiting for a lock", "tried again in 1s")
-	// Between two tries whoever came later has the table.
+	// Between two tries, queued sessions get the table.
 	require.Zero(t, scalar[int](t, c, "SELECT count(*) FROM a"))
 	require.NoError(t, tx.Rollback(t.Context()))
 	require.Equal(t, []string{"1_test.sql"}, a.finish(t))
@@ -143,8 +143,8 @@ SELECT current_setting('lock_timeout') || ' ' || current_setting('statement_time
 	}
 }
 
-// killedWhen runs the migrations of a directory in a process, which it kills when a query
-// says so.
+// killedWhen runs the migrations of a directory in a process and kills it when a query returns
+// true.
 func killedWhen(t *testing.T, url, dir, query string) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
@@ -178,7 +178,7 @@ CREATE INDEX CONCURRENTLY IF NOT EXISTS "unfinished" ON a (name);
 	done := scalar[uint32](t, c, "SELECT 'done'::regclass::oid")
 	unfinished := scalar[uint32](t, c, "SELECT 'unfinished'::regclass::oid")
 
-	// Postgres goes on for a moment with what the dead process had asked for.
+	// Postgres continues the statement of the dead process for a moment.
 	a := applyAll(t, url, dir)
 	a.await(t, "2_test.sql: index unfinished was left unfinished by somebody who was cut off")
 	a.await(t, "waits for transactions that began before it, held by process", "writer")
@@ -214,7 +214,7 @@ END $$;
 	require.NoError(t, err)
 	killedWhen(t, url, dir, "SELECT count(name) = 10 FROM a")
 	c := connect(t, url)
-	// Postgres ends what a dead process had asked for.
+	// Postgres ends the statement of a dead process.
 	require.Eventually(t, func() bool {
 		return scalar[int](t, c, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'earshot migrate%'") == 0
 	}, testkit.Wait, 20*time.Millisecond)

@@ -10,8 +10,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// watch tells from another connection what the migration on a connection waits for and
-// how far it is, until its result is called. What it can't find out it doesn't tell.
+// watch reports, from another connection, the progress of a migration and the locks that it waits
+// for. It runs until the returned function is called. It reports nothing when its queries fail.
 func (m *migrating) watch(ctx context.Context, pid int) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var done sync.WaitGroup
@@ -38,7 +38,8 @@ func (m *migrating) watch(ctx context.Context, pid int) (end func()) {
 	return func() { cancel(); done.Wait() }
 }
 
-// doing says what the migration does. The kind stays the same while only its measure moves.
+// doing describes the current step of the migration. The kind stays the same while only the
+// percentage changes.
 func (m *migrating) doing(ctx context.Context, pid int) (kind, text string) {
 	if lock, holders := m.waitsFor(ctx, pid); lock != "" {
 		return lock + holders, "waits for " + lock + ", " + holders
@@ -66,7 +67,7 @@ func (m *migrating) doing(ctx context.Context, pid int) (kind, text string) {
 	return statement, "runs " + statement
 }
 
-// waitsFor is the lock that a connection waits for, and who has it.
+// waitsFor describes the lock that a connection waits for, and the sessions that hold it.
 func (m *migrating) waitsFor(ctx context.Context, pid int) (lock, holders string) {
 	var relation, mode, kind *string
 	err := m.store.pool.QueryRow(ctx, `

@@ -10,9 +10,8 @@ import (
 	"earshot/internal/testkit"
 )
 
-// cascades are the references whose rows go with what they point at. Every
-// other one keeps its parent from being deleted: what is to become of its rows
-// is for a use case to say.
+// cascades are the references whose rows are deleted with their parent. All other references
+// prevent the deletion of the parent, so that a use case has to handle its rows first.
 var cascades = []string{
 	"attempts_deliveries_delivery",
 	"changelog_links_changelog_entries_entry",
@@ -35,7 +34,7 @@ func TestOnlyTheseReferencesDeleteRowsByThemselves(t *testing.T) {
 	require.Empty(t, texts(t, c, "SELECT conname FROM pg_constraint WHERE contype = 'f' AND confdeltype NOT IN ('c', 'a')"))
 }
 
-// remaining are the numbers of rows of tables.
+// remaining counts the rows of tables.
 func remaining(t *testing.T, c *pgx.Conn, tables ...string) map[string]int {
 	t.Helper()
 	left := map[string]int{}

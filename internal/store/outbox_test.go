@@ -19,12 +19,12 @@ import (
 	"earshot/internal/testkit"
 )
 
-// outbox is an organization with a webhook and an event to deliver to it.
+// outbox is an organization with a webhook and an event for it.
 type outbox struct {
 	t     *testing.T
 	store *store.Store
-	pool  *pgxpool.Pool   // for what the store doesn't offer
-	ctx   context.Context // the organization's
+	pool  *pgxpool.Pool   // for statements that the store doesn't have
+	ctx   context.Context // of the organization
 
 	organization publicid.Organization
 	webhook      publicid.Webhook
@@ -33,14 +33,14 @@ type outbox struct {
 
 const (
 	hookURL = "https://example.com/hook"
-	// The payload isn't UTF-8, nor is the secret: both must come back as bytes.
+	// Neither the payload nor the secret is UTF-8: both must come back as the same bytes.
 	payload = "{\"event\":\"post.created\",\"n\":9007199254740993}\xff\x00"
 	sealed  = "\x02k1\x00\xff"
 	lease   = time.Minute
 	run     = "dlv_run"
 )
 
-// outboxes is the database of all tests that look at their own organization alone.
+// outboxes is the database shared by all tests that only read their own organization.
 var outboxes = sync.OnceValues(func() (url string, err error) { return testkit.NewDatabase(context.Background()) })
 
 func newOutbox(t *testing.T) *outbox {
@@ -50,15 +50,15 @@ func newOutbox(t *testing.T) *outbox {
 	return another(t, open(t, url), poolOf(t, url))
 }
 
-// newOutboxAlone has a database of its own, for a test that looks at all organizations.
+// newOutboxAlone has its own database, for a test that reads all organizations.
 func newOutboxAlone(t *testing.T) *outbox {
 	t.Helper()
 	url := testkit.Database(t)
 	return another(t, open(t, url), poolOf(t, url))
 }
 
-// poolOf is a pool beside the store's, for statements that the store doesn't have. It reads times
-// in UTC, as the store does.
+// poolOf is a second pool, for statements that the store doesn't have. Like the store, it reads
+// times in UTC.
 func poolOf(t testing.TB, url string) *pgxpool.Pool {
 	t.Helper()
 	config, err := pgxpool.ParseConfig(url)
@@ -75,7 +75,7 @@ func poolOf(t testing.TB, url string) *pgxpool.Pool {
 	return pool
 }
 
-// another is an outbox of a new organization in the same database.
+// another creates an outbox for a new organization in the same database.
 func another(t *testing.T, s *store.Store, pool *pgxpool.Pool) *outbox {
 	t.Helper()
 	o := &outbox{t: t, store: s, pool: pool}
@@ -88,7 +88,7 @@ func another(t *testing.T, s *store.Store, pool *pgxpool.Pool) *outbox {
 	return o
 }
 
-// delivery makes a pending delivery that is due, changed as the caller says.
+// delivery creates a pending delivery that is due. Change can modify it.
 func (o *outbox) delivery(change ...func(*db.DeliveryCreate)) publicid.Delivery {
 	o.t.Helper()
 	create := o.store.Client().Delivery.Create().
@@ -112,7 +112,7 @@ func (o *outbox) update(id publicid.Delivery) *db.DeliveryUpdateOne {
 	return o.store.Client().Delivery.UpdateOneID(id)
 }
 
-// claim asks for one attempt.
+// claim claims one attempt.
 func (o *outbox) claim(id publicid.Delivery, number int) store.Claimed {
 	o.t.Helper()
 	got := o.claimAll(store.Claim{ID: id, Number: number, WorkflowID: run, Lease: lease})
@@ -127,7 +127,7 @@ func (o *outbox) claimAll(claims ...store.Claim) []store.Claimed {
 	return got
 }
 
-// attempts are the recorded ones of a delivery.
+// attempts returns the recorded attempts of a delivery.
 func (o *outbox) attempts(id publicid.Delivery) []*db.Attempt {
 	o.t.Helper()
 	all, err := o.store.Client().Attempt.Query().All(o.ctx)
@@ -141,7 +141,7 @@ func (o *outbox) attempts(id publicid.Delivery) []*db.Attempt {
 	return own
 }
 
-// record tells which of the results moved their webhook's streak.
+// record records results and reports which of them changed their webhook's streak.
 func (o *outbox) record(results ...store.Result) []bool {
 	o.t.Helper()
 	moved, err := o.store.RecordResults(o.t.Context(), o.claimed(results...))
@@ -149,8 +149,8 @@ func (o *outbox) record(results ...store.Result) []bool {
 	return moved
 }
 
-// claimed gives those results a lease that have none: the one that their delivery has. A
-// delivery without one gets it, whatever attempt the result is of.
+// claimed sets the lease of results that have none to the lease of their delivery. A pending
+// delivery without a lease gets one first, regardless of the attempt's number.
 func (o *outbox) claimed(results ...store.Result) []store.Result {
 	o.t.Helper()
 	for i, r := range results {
@@ -169,10 +169,10 @@ func (o *outbox) claimed(results ...store.Result) []store.Result {
 	return results
 }
 
-// ago is a moment in the past at the database's precision.
+// ago is a time in the past with the database's precision.
 func ago(d time.Duration) time.Time { return time.Now().UTC().Add(-d).Truncate(time.Microsecond) }
 
-// ended makes a delivery that is over.
+// ended makes a delivery that has ended.
 func ended(status delivery.Status) func(*db.DeliveryCreate) {
 	return func(c *db.DeliveryCreate) {
 		c.SetStatus(status).SetAttemptCount(1)

@@ -10,14 +10,14 @@ import (
 	"earshot/internal/publicid"
 )
 
-// Overdue is a pending delivery whose attempt should have been made long ago.
+// Overdue is a pending delivery whose attempt is overdue.
 type Overdue struct {
 	ID           publicid.Delivery
 	Webhook      publicid.Webhook
 	Organization publicid.Organization
 	EventType    string
 	URL          string
-	// WorkflowID is empty when no workflow ever took the delivery on.
+	// WorkflowID is empty if no workflow has claimed the delivery yet.
 	WorkflowID string
 	DueAt      time.Time
 }
@@ -31,9 +31,9 @@ WHERE d.status = 'pending' AND h.deleted_at IS NULL AND d.next_attempt_at < now(
 ORDER BY d.next_attempt_at, d.id
 LIMIT $4`
 
-// OverdueDeliveries reads the outbox's forgotten rows in the order they were
-// due: those that are overdue by more than grace and come after the last row of
-// the page before (the zero Overdue to begin with), at most limit of them.
+// OverdueDeliveries returns a page of deliveries that are overdue by more than the grace, longest
+// overdue first. Pass the last one of the page before, or the zero value. A page has at most limit
+// rows.
 func (s *Store) OverdueDeliveries(ctx context.Context, grace time.Duration, last Overdue, limit int) ([]Overdue, error) {
 	rows, err := s.pool.Query(ctx, overdueSQL, grace.Seconds(), last.DueAt, last.ID.UUID().String(), limit)
 	if err != nil {
@@ -49,7 +49,7 @@ func (s *Store) OverdueDeliveries(ctx context.Context, grace time.Duration, last
 	return found, nil
 }
 
-// Followed is a delivery that a workflow looks after.
+// Followed is a delivery and the workflow that is responsible for it.
 type Followed struct {
 	WorkflowID string
 	ID         publicid.Delivery
@@ -61,8 +61,8 @@ FROM unnest($1::text[], $2::uuid[]) AS f(workflow_id, id) JOIN deliveries d ON d
 WHERE d.status = 'pending' AND h.deleted_at IS NULL AND (d.workflow_id IS NULL OR d.workflow_id = f.workflow_id)
   AND (d.lease_until IS NULL OR d.lease_until < now())`
 
-// Abandoned are those of the deliveries that are pending, have no attempt in flight,
-// and that no workflow but the one given with each has taken on.
+// Abandoned returns the pending deliveries that have no attempt in flight and that no workflow
+// other than the given one has claimed.
 func (s *Store) Abandoned(ctx context.Context, of []Followed) ([]Followed, error) {
 	workflows, ids := make([]string, len(of)), make([]string, len(of))
 	for i, f := range of {
@@ -82,8 +82,8 @@ func (s *Store) Abandoned(ctx context.Context, of []Followed) ([]Followed, error
 const failingSQL = `
 SELECT id FROM webhooks WHERE enabled AND consecutive_failures >= $1 AND consecutive_failures > 0`
 
-// FailingWebhooks are the enabled webhooks, of all organizations, whose streak has
-// so many failures or more. It is for the sweep.
+// FailingWebhooks returns the enabled webhooks of all organizations whose streak has at least the
+// given number of failures. The sweep uses it.
 func (s *Store) FailingWebhooks(ctx context.Context, failures int) ([]publicid.Webhook, error) {
 	rows, err := s.pool.Query(ctx, failingSQL, failures)
 	if err != nil {

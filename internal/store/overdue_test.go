@@ -18,7 +18,7 @@ func due(at time.Time) func(*db.DeliveryCreate) {
 	return func(c *db.DeliveryCreate) { c.SetNextAttemptAt(at) }
 }
 
-// overdue reads all pages of a size.
+// overdue reads all pages of the given size.
 func (o *outbox) overdue(size int) []store.Overdue {
 	o.t.Helper()
 	var (
@@ -69,7 +69,7 @@ func TestPagesOfForgottenDeliveriesHoldEachOnceInTheOrderTheyWereDue(t *testing.
 	o := newOutboxAlone(t)
 	theirs := another(t, o.store, o.pool)
 	same := ago(time.Hour)
-	// Several are due at the same microsecond, as those of one transaction are.
+	// Several deliveries are due in the same microsecond, like those of one transaction.
 	var expected []publicid.Delivery
 	for i := range 20 {
 		from := []*outbox{o, theirs}[i%2]

@@ -11,7 +11,8 @@ import (
 
 const ownersSQL = `SELECT id, organization_id FROM webhooks WHERE id = ANY($1)`
 
-// WebhookOwners are the organizations of those of the webhooks that are there.
+// WebhookOwners returns the organizations of the given webhooks. It leaves out webhooks that don't
+// exist.
 func (s *Store) WebhookOwners(ctx context.Context, webhooks []publicid.Webhook) (map[publicid.Webhook]publicid.Organization, error) {
 	rows, err := s.pool.Query(ctx, ownersSQL, uuids(webhooks))
 	if err != nil {

@@ -18,40 +18,40 @@ import (
 	"earshot/internal/publicid"
 )
 
-// Extent says how much of a row was read. What a PageReader reads embeds it.
+// Extent is how much of a row was read. Every row type of a PageReader embeds it.
 type Extent struct {
-	// Bytes is what the row's large columns take, as text.
+	// Bytes is the size of the row's large columns as text.
 	Bytes int
-	// Whole says that they were read; else they are empty.
+	// Whole is true if the large columns were read. Otherwise they are empty.
 	Whole bool
 }
 
-// Read says how much of the row was read.
+// Read returns how much of the row was read.
 func (e *Extent) Read() Extent { return *e }
 
 func (e *Extent) extent() *Extent { return e }
 
-// PageReader reads pages of lists from a table, by one statement each and without Ent,
-// which would take several and some hundred microseconds more. T is a struct that embeds
-// the table's entity and Extent, with a field for each further column, and P is the
-// entity's predicate.
+// PageReader reads pages of lists from a table. It needs one statement for a page. Ent would
+// need several, and some hundred microseconds more.
+//
+// T is a struct that embeds the table's entity and Extent, and has a field for each further
+// column. P is the entity's predicate.
 type PageReader[T any, P ~func(*sql.Selector)] struct {
 	entity, table string
 	columns       []string
 	fields        map[string][]int
-	// statement has places for the rows' order, how many bytes of large columns to read,
-	// the list, and columns that the list has beside the table's.
+	// statement has placeholders for the order of the rows, the number of bytes of large
+	// columns to read, the list, and its further columns.
 	statement string
 	// whole reads rows of an organization by their ids.
 	whole string
 }
 
-// expression is a column of what is read that isn't one of the table: SQL that may refer
-// to the table.
+// expression is a computed column. Its SQL may refer to the table.
 type expression struct{ column, sql string }
 
-// newPageReader makes one for an entity of Ent, with its table and columns. Large are those
-// of the columns, of text, JSON or bytes, that may be large.
+// newPageReader makes a PageReader for an entity of Ent, with its table and columns. Columns of
+// text, JSON or bytes that may be large are also listed in large.
 func newPageReader[T any, P ~func(*sql.Selector)](entity, table string, columns, large []string, also ...expression) PageReader[T, P] {
 	r := PageReader[T, P]{entity: entity, table: table, fields: fieldsOf(reflect.TypeFor[T]())}
 	var plain, read, sizes []string
@@ -76,16 +76,16 @@ func newPageReader[T any, P ~func(*sql.Selector)](entity, table string, columns,
 	// The array is selected as in seeSQL.
 	r.whole = fmt.Sprintf("SELECT %[2]s, 0::bigint FROM unnest((SELECT $2::uuid[])) w(wanted), LATERAL ("+
 		"SELECT * FROM %[1]s WHERE organization_id = $1 AND id = w.wanted LIMIT 1) %[1]s", table, strings.Join(plain, ", "))
-	// Rows are measured only once the list is cut: to measure the size of a row that is
-	// only sorted or skipped, the database would read it whole.
+	// The statement measures rows only after the LIMIT. To measure a row that is only sorted or
+	// skipped, the database would have to read all of it.
 	r.statement = strings.NewReplacer("@so_far", fmt.Sprintf("(sum(%s) OVER list)::bigint", strings.Join(sizes, " + "))).Replace(
 		"SELECT " + strings.Join(read, ", ") + "%[4]s, @so_far FROM (%[3]s) AS " + table +
 			" WINDOW list AS (ORDER BY %[1]s ROWS UNBOUNDED PRECEDING) ORDER BY %[1]s")
 	return r
 }
 
-// asText is the form of a large column that is measured. Bytes have none: as text they would
-// be twice as long.
+// asText is the form in which a large column is measured. Bytes are measured as they are, because as
+// text they would be twice as long.
 func (r PageReader[T, P]) asText(column, as string) string {
 	if reflect.TypeFor[T]().FieldByIndex(r.fields[column]).Type == reflect.TypeFor[[]byte]() {
 		return as
@@ -93,23 +93,23 @@ func (r PageReader[T, P]) asText(column, as string) string {
 	return as + "::text"
 }
 
-// PageOf says which rows of a table to read.
+// PageOf selects the rows of a table to read.
 type PageOf[P ~func(*sql.Selector)] struct {
 	Where []P
-	// Order is SQL, with the table's name before each column.
+	// Order is SQL, with the table's name before each column of the table.
 	Order string
-	// Also are columns that the list has beside the table's.
+	// Also are the columns that the list has in addition to the table's.
 	Also          []string
 	Limit, Offset int
-	// Most is how many bytes of large columns to read. The rows from that on are read
-	// without them.
+	// Most is how many bytes of large columns to read. The row that exceeds it, and all rows
+	// after that, are read without their large columns.
 	Most int
-	// alongBoard is the board that the list goes along the index of, see AlongBoard.
+	// alongBoard is the board whose index the list follows, see AlongBoard.
 	alongBoard *publicid.Board
 }
 
-// Read reads rows of the context's organization. It is planned anew for its arguments, as
-// the queries of Lists are, but where the list is AlongBoard.
+// Read reads rows of the context's organization. Postgres plans the statement for its arguments, as
+// it does for the queries of Lists. A list that is AlongBoard keeps its plan instead.
 func (r PageReader[T, P]) Read(ctx context.Context, s *Store, p PageOf[P]) ([]*T, error) {
 	list := sql.Dialect(dialect.Postgres).Select().From(sql.Table(r.table))
 	if err := r.scope(ctx, list, p.alongBoard); err != nil {
@@ -123,12 +123,12 @@ func (r PageReader[T, P]) Read(ctx context.Context, s *Store, p PageOf[P]) ([]*T
 	if err := list.Err(); err != nil {
 		return nil, errors.Wrap(err, "write the query of a page")
 	}
-	// Ent would write the numbers into the text, of which there would then be hundreds.
+	// Ent would write the numbers into the text, which would make hundreds of different texts.
 	first, end := fmt.Sprintf(" LIMIT $%d", len(args)+1), ""
 	args = append(args, p.Limit)
 	if p.alongBoard != nil {
-		// A plan is kept only where it doesn't look worse than one for its arguments: without
-		// a number it would be for a tenth of the board.
+		// Postgres keeps a generic plan only if it looks no worse than a plan for the arguments.
+		// Without a literal limit, a generic plan expects a tenth of the board.
 		first, end = fmt.Sprintf(" LIMIT %d", mostAlongBoard), first
 	} else {
 		first += fmt.Sprintf(" OFFSET %d", p.Offset)
@@ -142,8 +142,8 @@ func (r PageReader[T, P]) Read(ctx context.Context, s *Store, p PageOf[P]) ([]*T
 	return r.read(ctx, s, slices.Concat(r.columns, p.Also), p.Most, text, args...)
 }
 
-// scope limits a list to the organization of the context. The foreign keys keep what stands
-// on a board in the board's organization.
+// scope limits a list to the organization of the context. For a list of one board it checks only the
+// board, because the foreign keys keep a board's rows in the board's organization.
 func (r PageReader[T, P]) scope(ctx context.Context, list *sql.Selector, board *publicid.Board) error {
 	limit, all, err := limitOf(ctx, r.entity)
 	switch {
@@ -159,12 +159,12 @@ func (r PageReader[T, P]) scope(ctx context.Context, list *sql.Selector, board *
 	return nil
 }
 
-// Whole reads those of the rows that the organization has, in any order.
+// Whole reads the rows with these ids that belong to the organization, in any order.
 func (r PageReader[T, P]) Whole(ctx context.Context, s *Store, of publicid.Organization, ids []uuid.UUID) ([]*T, error) {
 	return r.read(ctx, s, r.columns, 0, r.whole, of.UUID(), ids)
 }
 
-// read asks for rows. It waits for a connection as long as the connector does.
+// read runs a query. It waits for a connection as long as the connector does.
 func (r PageReader[T, P]) read(ctx context.Context, s *Store, columns []string, most int, text string, args ...any) ([]*T, error) {
 	waiting, cancel := context.WithTimeout(ctx, connectionTimeout)
 	defer cancel()
@@ -180,8 +180,8 @@ func (r PageReader[T, P]) read(ctx context.Context, s *Store, columns []string, 
 	return r.scan(rows, columns, most)
 }
 
-// scan reads the rows into one place and copies them from there, so that what belongs
-// where is found out once.
+// scan reads each row into the same variable and copies it from there, so that the targets of the
+// columns are determined only once.
 func (r PageReader[T, P]) scan(rows pgx.Rows, columns []string, most int) ([]*T, error) {
 	var (
 		row           T
@@ -207,7 +207,7 @@ func (r PageReader[T, P]) scan(rows pgx.Rows, columns []string, most int) ([]*T,
 	return found, nil
 }
 
-// target is where pgx puts a column.
+// target is the destination into which pgx scans a column.
 func target(field reflect.Value) any {
 	switch at := field.Addr().Interface().(type) {
 	case *json.RawMessage:
@@ -219,17 +219,16 @@ func target(field reflect.Value) any {
 	}
 }
 
-// textOrNothing is a text that is "" where it wasn't read.
+// textOrNothing is a text that is "" if the column was not read.
 type textOrNothing string
 
-// ScanText reads it.
+// ScanText implements pgtype.TextScanner.
 func (t *textOrNothing) ScanText(v pgtype.Text) error {
 	*t = textOrNothing(v.String)
 	return nil
 }
 
-// fieldsOf finds the fields of a struct, and of what it embeds, by the names that their
-// columns have.
+// fieldsOf maps the names of columns to the fields of a struct, including those of embedded structs.
 func fieldsOf(row reflect.Type) map[string][]int {
 	fields := map[string][]int{}
 	for _, f := range reflect.VisibleFields(row) {
@@ -240,7 +239,8 @@ func fieldsOf(row reflect.Type) map[string][]int {
 	return fields
 }
 
-// fieldColumn is the name in Ent's tag, or the field's own in small letters.
+// fieldColumn is the name in the field's json tag, which Ent sets, or the field's name in lower
+// case.
 func fieldColumn(f reflect.StructField) string {
 	if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
 		return name

@@ -8,7 +8,7 @@ import (
 	"earshot/internal/publicid"
 )
 
-// PayloadSize is how much memory the payload of a delivery takes, and whose it is.
+// PayloadSize is how much memory the payload of a delivery takes, and the organization that owns it.
 type PayloadSize struct {
 	Organization publicid.Organization
 	Bytes        int
@@ -21,7 +21,8 @@ FROM unnest($1::uuid[]) WITH ORDINALITY AS w(id, place)
 JOIN deliveries d ON d.id = w.id
 JOIN events e ON e.id = d.event_id`
 
-// PayloadSizes are those of the deliveries, in their order; zero where there is no row.
+// PayloadSizes returns the sizes of the deliveries' payloads, in the order of the deliveries. A
+// delivery without a row has a zero PayloadSize.
 func (s *Store) PayloadSizes(ctx context.Context, deliveries []publicid.Delivery) ([]PayloadSize, error) {
 	ids := make([]string, len(deliveries))
 	for i, id := range deliveries {

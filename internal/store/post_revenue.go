@@ -8,16 +8,16 @@ import (
 	"earshot/internal/publicid"
 )
 
-// Revenue is the column that PaidFor adds to a post: what the contacts who voted for it pay. The
-// database keeps it, in the table post_revenues.
+// Revenue is the column that PaidFor adds to a post: the sum that the contacts who voted for it pay.
+// Triggers maintain it in the table post_revenues.
 const Revenue = "revenue"
 
-// ByPostRevenue is the order of what PaidFor finds. Without the table, which a list puts posts in
-// the place of.
+// ByPostRevenue is the order of the posts that PaidFor finds. Revenue has no table name, because it
+// is a column of "paid" inside the list, and a column of posts outside it.
 const ByPostRevenue = Revenue + " DESC, " + post.Table + "." + post.FieldID + " DESC"
 
-// PaidFor are the posts of a board for whose voters there is revenue in the currency, behind the
-// place of a post if last is one. They are found along the index of revenues.
+// PaidFor selects the posts of a board whose voters bring revenue in the currency, along the index
+// of revenues. If last is a post, the list continues after it.
 func PaidFor(on publicid.Board, currency string, revenue int64, last *publicid.Post) predicate.Post {
 	return func(s *sql.Selector) {
 		s.AppendFromExpr(sql.ExprFunc(func(b *sql.Builder) {
@@ -32,7 +32,7 @@ func PaidFor(on publicid.Board, currency string, revenue int64, last *publicid.P
 	}
 }
 
-// NotPaidFor are the posts that PaidFor leaves out.
+// NotPaidFor selects the posts that PaidFor leaves out.
 func NotPaidFor(on publicid.Board, currency string) predicate.Post {
 	return func(s *sql.Selector) {
 		s.Where(sql.P(func(b *sql.Builder) {

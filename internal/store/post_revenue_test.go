@@ -41,8 +41,8 @@ func TestVotesFromBeforeRevenueWasCountedAreCountedByTheMigration(t *testing.T) 
 	}
 }
 
-// What a member does takes no longer for it: no trigger of a member's vote, or of a contact who
-// is seen again, has anything to do with revenue.
+// Revenue costs nothing where it cannot change. Its triggers do not fire for a member's vote, or for
+// a contact that is seen again with the same revenue.
 func TestOnlyWhatMovesRevenueIsLookedAtForIt(t *testing.T) {
 	t.Parallel()
 	c := connect(t, testkit.Database(t))

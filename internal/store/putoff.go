@@ -29,8 +29,8 @@ FROM o JOIN held ON held.id = o.id
 WHERE d.id = o.id AND d.status = 'pending' AND d.attempt_count = o.number - 1
   AND (d.lease_until IS NULL OR d.lease_until <= now())`
 
-// PutOffDeliveries says when the attempts are due instead, and which run answers for
-// them. It changes nothing of a delivery that is further, has ended or is being attempted.
+// PutOffDeliveries postpones the attempts and notes the run that is responsible for them. It skips
+// a delivery that is at a later attempt, has ended or is being attempted.
 func (s *Store) PutOffDeliveries(ctx context.Context, workflowID, runID string, all []PutOff) error {
 	ids, numbers, delays := make([]string, len(all)), make([]int, len(all)), make([]float64, len(all))
 	for i, p := range all {

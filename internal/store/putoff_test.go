@@ -12,7 +12,7 @@ import (
 	"earshot/internal/store"
 )
 
-// putOff puts attempts off by an hour, in a run of its own.
+// putOff postpones attempts by an hour, for a separate run.
 func (o *outbox) putOff(all ...store.PutOff) {
 	o.t.Helper()
 	for i := range all {

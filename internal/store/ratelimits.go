@@ -10,38 +10,39 @@ import (
 	"earshot/internal/publicid"
 )
 
-// This file has the token buckets of API keys, one for all processes, by hand-written
-// SQL. A row says when its bucket is full again, by the database's clock, so one number
-// is the whole state, and a clock that is set back refills nothing twice. The rows are
-// those of the keys that are asked for, of whatever organization. Their table is
-// unlogged: such a commit waits neither for the disk nor for a standby, and after a
-// crash of the server, or on a standby that took over, all buckets are full.
+// This file has the token buckets of API keys, in hand-written SQL. All processes share them. The
+// statements touch the rows of the given keys, of any organization.
+//
+// A row holds the time at which its bucket is full again, by the database's clock. That is the whole
+// state of a bucket, and a clock that is set back refills nothing twice.
+//
+// The table is unlogged, so a commit waits neither for the disk nor for a standby. After a crash of
+// the server, or a failover to a standby, all buckets are full.
 
 // TokenAsk asks for tokens of a key's bucket.
 type TokenAsk struct {
 	Key publicid.APIKey
-	// PerMinute is the bucket's size and what flows into it in a minute.
+	// PerMinute is the size of the bucket and the number of tokens that flow into it in a minute.
 	PerMinute int
-	// Needed are tokens that requests wait for. Ahead are more, to keep; of those no
-	// more than a quarter of what is there is granted, so that the last ones go to
-	// whom waits for them.
+	// Needed are tokens that requests wait for. Ahead are further tokens, to keep for later
+	// requests. At most a quarter of the available tokens are granted ahead, so that the last
+	// ones go to requests that wait.
 	Needed, Ahead int
-	// Owed are tokens that were spent without asking; those below zero are given back.
+	// Owed are tokens that were spent without asking. A negative number gives tokens back.
 	Owed int
 }
 
-// TokenGrant is what became of a TokenAsk.
+// TokenGrant is the answer to a TokenAsk.
 type TokenGrant struct {
 	Granted int
-	// Missing is what the bucket lacks now until it is full. Nothing that was owed
-	// makes it lack more than all.
+	// Missing is the number of tokens that the bucket now lacks until it is full. It is at most
+	// the size of the bucket, however many tokens were owed.
 	Missing float64
 }
 
-// Rows are locked in the order of their ids, and the clock is read when they are: who
-// has waited for a row meets no moment from before it changed. Postgres keeps
-// microseconds, so a token is there when a thousandth of it lacks. The array is selected as
-// in seeSQL.
+// The statement locks the rows in the order of their ids and then reads the clock. After a wait for
+// a row it therefore never uses a time from before the row changed. Postgres stores microseconds, so
+// a token counts as available if a thousandth of it is missing. The array is selected as in seeSQL.
 const takeFromBucketsSQL = `
 WITH asked AS (
   SELECT * FROM unnest((SELECT $1::uuid[]), $2::float8[], $3::float8[], $4::float8[], $5::float8[]) WITH ORDINALITY
@@ -67,14 +68,14 @@ const fullBucketsSQL = `
 INSERT INTO rate_limits (api_key_id, full_at) SELECT id, '-infinity' FROM unnest($1::uuid[]) AS k(id) ORDER BY id
 ON CONFLICT DO NOTHING`
 
-// TakeTokens takes tokens out of the buckets of API keys, each of which is asked for
-// once. Grants are in the order of the asks.
+// TakeTokens takes tokens out of the buckets of API keys. Each key must occur in one ask only.
+// Grants are in the order of the asks.
 func (s *Store) TakeTokens(ctx context.Context, asks []TokenAsk) ([]TokenGrant, error) {
 	grants, missing := make([]TokenGrant, len(asks)), make([]int, len(asks))
 	for place := range asks {
 		missing[place] = place
 	}
-	// A bucket that is there may be removed as full before it is taken from.
+	// RemoveFullBuckets may remove an existing bucket between the two statements of takeTokens.
 	for range bucketTries {
 		taken, err := s.takeTokens(ctx, asks, missing, grants)
 		if err != nil {
@@ -88,11 +89,11 @@ func (s *Store) TakeTokens(ctx context.Context, asks []TokenAsk) ([]TokenGrant, 
 	return nil, errors.New("the bucket of an API key is gone")
 }
 
-// bucketTries bounds how often a bucket is made: buckets are removed once a minute at most.
+// bucketTries limits how often a bucket is created. Full buckets are removed at most once a minute.
 const bucketTries = 10
 
-// takeTokens makes the buckets that aren't there and takes out of all, in one round trip, for
-// the asks at these places. It tells of which it took.
+// takeTokens creates missing buckets and takes tokens, in one round trip, for the asks at these
+// places. It returns the places at which it took tokens.
 func (s *Store) takeTokens(ctx context.Context, asks []TokenAsk, places []int, grants []TokenGrant) (taken map[int]bool, err error) {
 	keys, budgets := make([]string, len(places)), make([]float64, len(places))
 	needed, ahead, owed := make([]float64, len(places)), make([]float64, len(places)), make([]float64, len(places))
@@ -121,7 +122,7 @@ const removeFullBucketsSQL = `
 DELETE FROM rate_limits WHERE api_key_id IN (
   SELECT api_key_id FROM rate_limits WHERE full_at < now() FOR UPDATE SKIP LOCKED)`
 
-// RemoveFullBuckets removes the rows of buckets that are full: without a row a bucket is.
+// RemoveFullBuckets removes the rows of full buckets. A bucket without a row is full.
 func (s *Store) RemoveFullBuckets(ctx context.Context) error {
 	if _, err := s.pool.Exec(ctx, removeFullBucketsSQL); err != nil {
 		return errors.Wrap(err, "remove full buckets of API keys")

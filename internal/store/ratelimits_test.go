@@ -13,7 +13,7 @@ import (
 	"earshot/internal/testkit"
 )
 
-// takeTokens asks for one key.
+// takeTokens takes tokens of one key.
 func takeTokens(t *testing.T, s *store.Store, a store.TokenAsk) store.TokenGrant {
 	t.Helper()
 	grants, err := s.TakeTokens(t.Context(), []store.TokenAsk{a})
@@ -30,7 +30,7 @@ func refill(perMinute int, since time.Time) int {
 func TestABucketGrantsWhatItHoldsAndThenNothing(t *testing.T) {
 	t.Parallel()
 	s := testkit.Store(t)
-	// One token a minute, and the second ask comes before it.
+	// With one token a minute, the second ask comes before the next token.
 	for _, perMinute := range []int{1, 7, 600, 99_999} {
 		key, began := publicid.NewAPIKey(), time.Now()
 		g := takeTokens(t, s, store.TokenAsk{Key: key, PerMinute: perMinute, Needed: perMinute + 100})
@@ -96,7 +96,7 @@ func TestAsksForManyKeysAreAnsweredInTheirOrder(t *testing.T) {
 	for i := range asks {
 		asks[i] = store.TokenAsk{Key: publicid.NewAPIKey(), PerMinute: 1000, Needed: i}
 	}
-	// One that has a row among those that have none.
+	// One of the keys already has a row.
 	takeTokens(t, s, store.TokenAsk{Key: asks[7].Key, PerMinute: 1000, Needed: 1})
 	rand.Shuffle(len(asks), func(i, j int) { asks[i], asks[j] = asks[j], asks[i] })
 	grants, err := s.TakeTokens(t.Context(), asks)
@@ -123,7 +123,7 @@ func TestManyProcessesTakeNoMoreThanTheBucketsHold(t *testing.T) {
 	for range 8 {
 		all.Go(func() {
 			for range 40 {
-				// Each time in another order.
+				// The order of the keys differs each time.
 				asks := make([]store.TokenAsk, len(keys))
 				for i, at := range rand.Perm(len(keys)) {
 					asks[i] = store.TokenAsk{Key: keys[at], PerMinute: perMinute, Needed: 1 + rand.IntN(3), Ahead: rand.IntN(9)}

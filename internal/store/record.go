@@ -25,9 +25,9 @@ type Result struct {
 	Error string
 	// Retry is the delay before the next attempt; nil when this was the last.
 	Retry *time.Duration
-	// Counts says that the failure adds one to the webhook's streak.
+	// Counts is true if the failure adds one to the webhook's streak of failures.
 	Counts bool
-	// Lease is that of the claim (Claimed.Lease).
+	// Lease is the lease of the claim (Claimed.Lease).
 	Lease time.Time
 }
 
@@ -42,14 +42,12 @@ func (r Result) status() string {
 	}
 }
 
-// A result takes effect while the row has its claim's lease, live or not: not when somebody
-// else has claimed the delivery since. Their attempt is under way then, and it is the one
-// that is recorded.
+// A result takes effect only while the row has the lease of its claim, expired or not. If another
+// worker has claimed the delivery since, its attempt is under way and is recorded instead.
 //
-// A streak is in the webhook's row and moves with the outcome, in the same
-// statement: a process that is killed behind it has counted, one before it hasn't.
-// Within a batch the outcomes count in its order. A success of a webhook without
-// a streak writes nothing.
+// The streak of failures is in the webhook's row. The same statement records the outcome and moves
+// the streak, so a crash cannot separate them. Within a batch, the outcomes count in the order of
+// the batch. A success of a webhook without a streak leaves the webhook's row alone.
 const recordSQL = `
 WITH o AS (
   SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::int[], $4::timestamptz[], $5::int[], $6::int[], $7::bytea[], $8::text[],
@@ -94,10 +92,11 @@ WITH o AS (
 )
 SELECT e.place FROM ended e JOIN counted c ON c.id = e.webhook_id`
 
-// RecordResults writes outcomes, in one statement, and tells for each whether it
-// moved its webhook's streak. A result whose attempt is recorded already, whose
-// delivery has ended or was claimed by somebody else since, changes nothing; of several
-// results of one delivery one counts.
+// RecordResults writes outcomes in one statement, and returns for each whether it moved its
+// webhook's streak. Of several results of one delivery, one counts. A result changes nothing if
+//   - its attempt is already recorded,
+//   - its delivery has ended, or
+//   - another worker has claimed the delivery since.
 func (s *Store) RecordResults(ctx context.Context, results []Result) (moved []bool, err error) {
 	n := len(results)
 	ids, attempts, numbers := make([]string, n), make([]string, n), make([]int, n)
@@ -133,8 +132,8 @@ func (s *Store) RecordResults(ctx context.Context, results []Result) (moved []bo
 	return moved, nil
 }
 
-// An attempt that is under way keeps its lease, here and in reviveSQL: whoever revives the
-// delivery meanwhile mustn't attempt it beside that one.
+// An attempt that is under way keeps its lease, here and in reviveSQL. A run that revives the
+// delivery meanwhile can therefore not start a second attempt beside it.
 const endSQL = `
 WITH held AS (
   SELECT d.id FROM deliveries d JOIN webhooks h ON h.id = d.webhook_id
@@ -145,9 +144,8 @@ SET status = 'failed', failed_at = now(), last_error = $2, next_attempt_at = NUL
   workflow_run_id = coalesce(nullif($3, ''), d.workflow_run_id)
 FROM held WHERE d.id = held.id AND d.status = 'pending'`
 
-// EndDeliveries fails those of the deliveries that are pending, without an attempt
-// and for the reason given, and tells how many. Run is the one that does it, empty
-// where none does.
+// EndDeliveries fails the pending ones of the deliveries, without an attempt and for the given
+// reason. It returns how many it failed. Run is the workflow run that ends them, or empty.
 func (s *Store) EndDeliveries(ctx context.Context, run, reason string, deliveries []publicid.Delivery) (int, error) {
 	var ended int64
 	err := s.onDeliveries(ctx, func() error {
@@ -173,16 +171,16 @@ const pendingSQL = `
 SELECT d.id, d.webhook_id, d.attempt_count FROM deliveries d JOIN webhooks h ON h.id = d.webhook_id
 WHERE d.id = ANY ($1::uuid[]) AND d.status = 'pending' AND h.deleted_at IS NULL ORDER BY d.id`
 
-// Revived is a delivery whose schedule began anew.
+// Revived is a pending delivery that ReviveDeliveries returns.
 type Revived struct {
 	ID       publicid.Delivery
 	Webhook  publicid.Webhook
 	Attempts int
 }
 
-// ReviveDeliveries makes those of the deliveries that failed for good before a run
-// took them on pending again, with a schedule that begins anew, and returns all that
-// are pending: doing it again, before an attempt was made, returns the same.
+// ReviveDeliveries makes failed deliveries pending again and restarts their schedule, unless they
+// failed in this run. It returns all of the deliveries that are pending, so a repeated call returns
+// the same until an attempt is made.
 func (s *Store) ReviveDeliveries(ctx context.Context, run string, deliveries []publicid.Delivery) ([]Revived, error) {
 	ids := uuids(deliveries)
 	if err := s.onDeliveries(ctx, func() error { _, err := s.pool.Exec(ctx, reviveSQL, ids, run); return err }); err != nil {

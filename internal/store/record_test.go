@@ -17,7 +17,7 @@ import (
 
 var startedAt = time.Date(2026, 3, 12, 10, 41, 7, 233_000_000, time.UTC)
 
-// success is the result of an attempt that the receiver took.
+// success is the result of an attempt that the receiver accepted.
 func success(id publicid.Delivery, number int) store.Result {
 	return store.Result{
 		ID: id, Number: number, StartedAt: startedAt, Duration: 120 * time.Millisecond,
@@ -25,7 +25,7 @@ func success(id publicid.Delivery, number int) store.Result {
 	}
 }
 
-// failure is the result of an attempt that failed, for good without a delay.
+// failure is the result of a failed attempt. Without a delay for a retry, the failure is final.
 func failure(id publicid.Delivery, number int, retry ...time.Duration) store.Result {
 	r := success(id, number)
 	r.Response, r.Error = 500, "http_status"
@@ -102,7 +102,7 @@ func TestAFailedAttemptIsDueAgainAfterTheDelay(t *testing.T) {
 	require.Nil(t, row.DeliveredAt)
 	require.Nil(t, row.LeaseUntil)
 	require.NotNil(t, row.NextAttemptAt)
-	// A run that asks for the attempt that was made learns when the next is due.
+	// A claim of the attempt that was already made returns the time of the next one.
 	due := o.claim(id, 1)
 	require.Equal(t, 2, due.Attempt)
 	require.Greater(t, due.Delay, 20*time.Minute)
@@ -154,7 +154,7 @@ func TestADeliveryToADisabledWebhookEndsWithoutAnAttempt(t *testing.T) {
 	require.NotNil(t, row.FailedAt)
 	require.Nil(t, row.LeaseUntil)
 	require.Nil(t, row.NextAttemptAt)
-	// What is told of the last attempt is still the last attempt's.
+	// The row still describes the last attempt.
 	require.Equal(t, 1, row.AttemptCount)
 	require.True(t, startedAt.Equal(*row.LastAttemptAt))
 	require.Equal(t, 500, *row.LastResponseStatus)
@@ -177,8 +177,8 @@ func TestAnAttemptRecordedTwiceIsRecordedOnce(t *testing.T) {
 	}
 }
 
-// Two runs that made the same attempt, which a lost lease allows, may answer in
-// one batch; the others in it mustn't suffer.
+// After a lost lease, two runs may make the same attempt and record it in one batch. That must not
+// affect the other results of the batch.
 func TestAnAttemptRecordedTwiceInOneBatchIsRecordedOnce(t *testing.T) {
 	t.Parallel()
 	o := newOutbox(t)
@@ -218,8 +218,8 @@ func TestAResultOfADeliveryThatHasEndedIsDropped(t *testing.T) {
 	require.Empty(t, o.attempts(stopped))
 }
 
-// A worker whose database was away for longer than its lease records late, while another
-// one is making the attempt.
+// A worker whose database was away for longer than its lease records late, while another worker is
+// making the attempt.
 func TestAnOutcomeIsDroppedWhenSomebodyElseHasClaimedTheAttemptSince(t *testing.T) {
 	t.Parallel()
 	o := newOutbox(t)

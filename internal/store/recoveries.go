@@ -10,7 +10,7 @@ import (
 	"earshot/internal/publicid"
 )
 
-// RunningRecovery is a recovery that somebody should be running.
+// RunningRecovery is a recovery that a workflow should be running.
 type RunningRecovery struct {
 	ID           publicid.Recovery
 	Webhook      publicid.Webhook
@@ -24,9 +24,9 @@ WHERE r.status = 'running' AND h.deleted_at IS NULL AND r.created_at <= now() - 
   AND (r.created_at, r.id) > ($2, $3::uuid)
 ORDER BY r.created_at, r.id LIMIT $4`
 
-// RunningRecoveries are the recoveries that haven't ended and are older than the
-// grace, of all organizations: those that come after the last one of the page before
-// (the zero one to begin with), oldest first. It is for the sweep.
+// RunningRecoveries returns the recoveries of all organizations that have not ended and are older
+// than the grace period, oldest first. The page begins after last, the last recovery of the page
+// before. The zero value is for the first page. It is for the sweep.
 func (s *Store) RunningRecoveries(
 	ctx context.Context, grace time.Duration, last RunningRecovery, limit int,
 ) ([]RunningRecovery, error) {
@@ -47,8 +47,8 @@ const cancelRecoverySQL = `
 UPDATE recoveries SET status = 'stopped', stopped_reason = 'canceled', ended_at = now()
 WHERE id = $1 AND status = 'running'`
 
-// CancelRecovery stops a recovery, of any organization, that an operator ended. One
-// that ended by itself stays as it is.
+// CancelRecovery stops a recovery, of any organization, whose run an operator ended. A recovery that
+// has already ended stays as it is.
 func (s *Store) CancelRecovery(ctx context.Context, id publicid.Recovery) error {
 	if _, err := s.pool.Exec(ctx, cancelRecoverySQL, id.UUID().String()); err != nil {
 		return errors.Wrap(err, "cancel the recovery")

@@ -11,26 +11,27 @@ import (
 	"earshot/internal/publicid"
 )
 
-// This file removes what is too old, of all organizations, by hand-written SQL. A
-// statement looks at 500 rows in the order of their ids and removes those that may
-// go, so it takes milliseconds whatever it finds. Ids begin with their moment, so
-// the primary key says what is old. A row that somebody holds is left for the next
-// run: nobody waits for these statements longer than one takes, and they wait for
-// nobody. The number of rows stands in the text because a plan that is kept would
-// take an argument for a tenth of the table.
+// This file removes old rows of all organizations, in hand-written SQL. A statement looks at 500
+// rows in the order of their ids and removes the expired ones, so it always takes only milliseconds.
+// Ids begin with their time of creation, so the primary key finds the old rows.
+//
+// The statements skip locked rows, which the next run removes. They never wait for other
+// transactions. Another transaction waits at most as long as one of them takes.
+//
+// The limit is a literal. For a parameter, a generic plan would expect a tenth of the table.
 
-// Expired is a kind of rows that go when they are old.
+// Expired is a kind of row that is removed when it is old.
 type Expired struct {
 	statement string
-	// before is the id that divides old from young.
+	// before returns the id that separates the rows older than a time from the younger ones.
 	before func(time.Time) uuid.UUID
 }
 
 var (
 	// ExpiredDeliveries are deliveries that have ended, with their attempts.
 	ExpiredDeliveries = Expired{expiredDeliveriesSQL, func(at time.Time) uuid.UUID { return publicid.DeliveryAt(at).UUID() }}
-	// ExpiredEvents are events that no delivery refers to. Those of an
-	// organization that counts an event just then are left for the next run.
+	// ExpiredEvents are events that no delivery refers to. If another transaction is counting an
+	// event of an organization, the organization's numbered events are left for the next run.
 	ExpiredEvents = Expired{expiredEventsSQL, func(at time.Time) uuid.UUID { return publicid.EventAt(at).UUID() }}
 	// ExpiredRecoveries are recoveries that have ended.
 	ExpiredRecoveries = Expired{expiredRecoveriesSQL, func(at time.Time) uuid.UUID { return publicid.RecoveryAt(at).UUID() }}
@@ -46,8 +47,8 @@ WITH page AS (
 )
 SELECT (SELECT count(*) FROM gone), (SELECT id FROM page ORDER BY id OFFSET 499)`
 
-// The feed of an organization says from where on it is whole, so that nobody takes the events
-// that it has left for all that there were.
+// The statement notes the number of the last event that it removed of each organization. The feed
+// reports this number, so that a reader notices that older events are missing.
 const expiredEventsSQL = `
 WITH page AS (
   SELECT id FROM events WHERE id > $1 AND id < $2 ORDER BY id LIMIT 500
@@ -77,9 +78,9 @@ WITH page AS (
 )
 SELECT (SELECT count(*) FROM gone), (SELECT id FROM page ORDER BY id OFFSET 499)`
 
-// RemoveExpired removes one page of rows that are older than a moment: the page
-// that follows the place "after", "" being the first. It returns how many went,
-// and the place of the page after; "" says that there is none.
+// RemoveExpired removes one page of rows that are older than a time. The page follows the place
+// "after", and "" is the first page. It returns how many rows it removed, and the place for the next
+// page. A place of "" means that there is none.
 func (s *Store) RemoveExpired(
 	ctx context.Context, kind Expired, olderThan time.Time, after string,
 ) (removed int, next string, err error) {

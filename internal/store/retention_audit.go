@@ -9,18 +9,19 @@ import (
 	"earshot/internal/publicid"
 )
 
-// This file removes lines of the audit trail, and receipts and records of data-subject requests, of
-// all organizations, whatever the deployment keeps of deliveries.
+// This file removes old lines of the audit trail, and old receipts and records of data-subject
+// requests, of all organizations. The retention that is configured for deliveries does not apply
+// here.
 
 const (
 	// AuditRetention is how long the audit trail goes back, and how long receipts are kept.
 	AuditRetention = 365 * 24 * time.Hour
-	// ExportRetention is how long the records of an export are kept: a copy of everything about
-	// somebody is there to be handed on, not to be had.
+	// ExportRetention is how long the records of an export are kept. They are a copy of all data
+	// about a person, and are there to be downloaded and passed on.
 	ExportRetention = 7 * 24 * time.Hour
 )
 
-// The numbers of rows stand in the texts as in retention.go.
+// The limits are literals as in retention.go.
 const (
 	oldAuditEntriesSQL = `
 DELETE FROM audit_entries WHERE id IN (
@@ -34,8 +35,8 @@ DELETE FROM subject_requests WHERE id IN (
   SELECT id FROM subject_requests WHERE finished_at <= $1 LIMIT 500 FOR UPDATE SKIP LOCKED)`
 )
 
-// RemoveAuditEntries removes one page of lines that are too old, and returns how many. Whole says
-// that there may be more.
+// RemoveAuditEntries removes one page of lines that are too old, and returns how many. Whole is true
+// if there may be more.
 func (s *Store) RemoveAuditEntries(ctx context.Context) (removed int, whole bool, err error) {
 	return s.removePage(ctx, oldAuditEntriesSQL, publicid.AuditEntryAt(Now().Add(-AuditRetention)).UUID())
 }

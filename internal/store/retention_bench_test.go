@@ -22,8 +22,8 @@ import (
 
 var retained = flag.Int("retained", 100_000, "deliveries, with an event and an attempt each, that BenchmarkRetention removes")
 
-// fillSQL makes rows of two months ago, a thousand a second: an event of 300 bytes, its
-// delivery to one of 20 webhooks and its attempt.
+// fillSQL makes rows of two months ago, a thousand for each second. Each is an event of 300 bytes
+// with its delivery to one of 20 webhooks and its attempt.
 var fillSQL = []string{
 	`CREATE TEMP TABLE old AS
 	 SELECT n, lpad(to_hex((extract(epoch FROM now() - interval '60 days') * 1000)::bigint + n), 12, '0') AS at,
@@ -61,9 +61,13 @@ func fill(b *testing.B, pool *pgxpool.Pool, o *outbox, n int) {
 	require.NoError(b, err)
 }
 
-// BenchmarkRetention measures three things: the deliveries that the retention removes in a
-// second without its rests, with their attempts and events; the share of a processor that its
-// connection takes; and the latency of claims and records beside it.
+// BenchmarkRetention measures three things:
+//   - The rate at which the retention removes deliveries, with their attempts and events, without its
+//     pauses.
+//   - The processor time that its connection takes.
+//   - The latency of claims and records that run at the same time.
+//
+// Run it with:
 //
 //	.earshot/bin/withstack -- go test ./internal/store -run '^$' -bench Retention -benchtime 3x -retained 1000000
 func BenchmarkRetention(b *testing.B) {
@@ -103,8 +107,8 @@ func BenchmarkRetention(b *testing.B) {
 	}
 }
 
-// vacuum tells what a vacuum of the rows that went costs, and how large the tables are after
-// it: what is free in them takes the rows of the next round.
+// vacuum logs the processor time of a vacuum of the removed rows, and the sizes of the tables after
+// it. The next round reuses the free space.
 func vacuum(b *testing.B, pool *pgxpool.Pool) {
 	b.Helper()
 	c, err := pool.Acquire(b.Context())
@@ -134,8 +138,8 @@ func removeAll(b *testing.B, s *store.Store, kind store.Expired) (removed int) {
 	}
 }
 
-// neighbour makes a delivery, claims and records it, again and again until do returns, and
-// tells how long 99 of 100 of these took at most.
+// neighbour makes, claims and records deliveries, one after another, until do returns. It returns
+// the 99th percentile of the time that one takes.
 func (o *outbox) neighbour(b *testing.B, do func()) time.Duration {
 	b.Helper()
 	done := make(chan struct{})
@@ -174,8 +178,8 @@ func (o *outbox) neighbour(b *testing.B, do func()) time.Duration {
 	return all[len(all)*99/100]
 }
 
-// backendTime is the processor time of a connection in Postgres, which runs on this machine. It
-// goes by the process that serves the connection.
+// backendTime is the processor time of the Postgres process that serves a connection. Postgres must
+// run on this machine.
 func backendTime(b *testing.B, pid uint32) time.Duration {
 	b.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))

@@ -7,19 +7,20 @@ import (
 	"earshot/internal/publicid"
 )
 
-// This file removes what limits have noted of end-users, of all organizations, whatever the deployment
-// keeps of deliveries.
+// This file removes the data about end-users that limits have noted, of all organizations. The
+// retention that is configured for deliveries does not apply here.
 
 const (
-	// NetworkRetention is how long a submission keeps the hash of its network: as long as a browser is
-	// known. A moderator who looks at the queue once a month can still reject a flood by its network.
+	// NetworkRetention is how long a submission keeps the hash of its network. It equals
+	// interactions.Remembered. A moderator who looks at the queue once a month can still reject a
+	// flood by its network.
 	NetworkRetention = 30 * 24 * time.Hour
 	// FirstMailRetention is how long an address counts as one that was mailed before. A year
 	// later the next e-mail counts as a first one again, which only delays it.
 	FirstMailRetention = 365 * 24 * time.Hour
 )
 
-// The numbers of rows stand in the texts as in retention.go.
+// The limits are literals as in retention.go.
 const (
 	oldNetworksSQL = `
 UPDATE submissions SET network_hash = NULL WHERE id IN (
@@ -29,7 +30,7 @@ DELETE FROM first_mails WHERE (organization_id, email_hash) IN (
   SELECT organization_id, email_hash FROM first_mails WHERE slot_at <= $1 LIMIT 500 FOR UPDATE SKIP LOCKED)`
 )
 
-// ForgetNetworks is RemoveAuditEntries for the networks of submissions, which stay without them.
+// ForgetNetworks is RemoveAuditEntries for the network hashes of submissions. The submissions stay.
 func (s *Store) ForgetNetworks(ctx context.Context) (removed int, whole bool, err error) {
 	return s.removePage(ctx, oldNetworksSQL, publicid.SubmissionAt(Now().Add(-NetworkRetention)).UUID())
 }

@@ -29,7 +29,7 @@ func TestWhatLimitsHaveNotedOfEndUsersGoesWithTime(t *testing.T) {
 	require.Empty(t, *s.Client().Submission.GetX(o.ctx, old).NetworkHash, "the submission itself goes on waiting")
 	require.NotEmpty(t, *s.Client().Submission.GetX(o.ctx, young).NetworkHash)
 
-	// That of the seed.
+	// The slot that the seed has made.
 	_, err = conn.Exec(t.Context(), "UPDATE first_mails SET slot_at = $1", ago(store.FirstMailRetention+time.Hour))
 	require.NoError(t, err)
 	_, err = s.TakeFirstMailSlot(o.ctx, []byte("young"), 100)

@@ -17,12 +17,12 @@ import (
 
 const month = 30 * 24 * time.Hour
 
-// aged gives rows ids of a moment in the past: each call another one.
+// aged gives a row an id of a time in the past. Each call makes a new id.
 func aged(d time.Duration) func(*db.DeliveryCreate) {
 	return func(c *db.DeliveryCreate) { c.SetID(publicid.DeliveryAt(ago(d))) }
 }
 
-// happened makes an event of its own, so long ago.
+// happened makes an event that is as old as d.
 func (o *outbox) happened(d time.Duration) publicid.Event {
 	o.t.Helper()
 	made, err := o.store.Client().Event.Create().SetID(publicid.EventAt(ago(d))).
@@ -119,7 +119,7 @@ func TestARowThatSomebodyHoldsIsLeftAndNothingWaitsForIt(t *testing.T) {
 	t.Cleanup(func() { _ = c.Close(t.Context()) })
 	tx, err := c.Begin(t.Context())
 	require.NoError(t, err)
-	// As a replay holds the delivery that it replays.
+	// A replay takes the same lock on the delivery that it replays.
 	_, err = tx.Exec(t.Context(), "SELECT FROM deliveries WHERE id = $1 FOR KEY SHARE", held.UUID().String())
 	require.NoError(t, err)
 	require.Equal(t, 1, o.removeAll(store.ExpiredDeliveries))
@@ -154,7 +154,7 @@ func TestTheRetentionTouchesNothingOfAnotherKind(t *testing.T) {
 	t.Parallel()
 	s := testkit.Store(t)
 	r := seed(t, s)
-	// As if the month had gone by: everything is older than the moment.
+	// Every row is older than a time in the future, as if the month had gone by.
 	for _, kind := range []store.Expired{store.ExpiredDeliveries, store.ExpiredEvents, store.ExpiredRecoveries} {
 		_, _, err := s.RemoveExpired(t.Context(), kind, time.Now().Add(time.Hour), "")
 		require.NoError(t, err)
@@ -165,7 +165,7 @@ func TestTheRetentionTouchesNothingOfAnotherKind(t *testing.T) {
 		"keys": c.APIKey.Query().CountX(r.ctx), "boards": c.Board.Query().CountX(r.ctx), "tags": c.Tag.Query().CountX(r.ctx),
 		"contacts": c.Contact.Query().CountX(r.ctx), "votes": c.Vote.Query().CountX(r.ctx),
 		"entries": c.ChangelogEntry.Query().CountX(r.ctx), "webhooks": c.Webhook.Query().CountX(r.ctx),
-		// These two are pending still, so their event stays.
+		// The two deliveries are still pending, so their event stays.
 		"events": c.Event.Query().CountX(r.ctx),
 	} {
 		require.Equal(t, 1, count, name)

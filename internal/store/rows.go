@@ -9,8 +9,8 @@ import (
 	"github.com/go-faster/errors"
 )
 
-// Inserted reads the outcome of an insert that does nothing on a conflict: Ent
-// answers sql.ErrNoRows then, and the transaction goes on.
+// Inserted reads the outcome of an insert that does nothing on a conflict. After a conflict Ent
+// returns sql.ErrNoRows, and the transaction can go on.
 func Inserted(err error) (bool, error) {
 	if errors.Is(err, stdsql.ErrNoRows) {
 		return false, nil
@@ -21,7 +21,7 @@ func Inserted(err error) (bool, error) {
 	return true, nil
 }
 
-// AtPrecision is a moment as Postgres keeps it.
+// AtPrecision returns a time in UTC at the precision that Postgres keeps.
 func AtPrecision(at *time.Time) *time.Time {
 	if at == nil {
 		return nil
@@ -33,19 +33,18 @@ func AtPrecision(at *time.Time) *time.Time {
 // Now is the wall clock at the precision that Postgres keeps.
 func Now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
 
-// The locks that suffice where rows aren't deleted or don't get another id. They
-// leave alone the key share lock that Postgres itself takes on a row for each
-// insert that refers to it: with plain FOR UPDATE on the organization, every
-// event of it would wait, and some for each other.
+// These locks are enough for rows that are not deleted and keep their id. They do not conflict with
+// the key share lock that Postgres takes on a row for each insert that refers to it. With a plain
+// FOR UPDATE on the organization, each of its new events would wait, and some would deadlock.
 var (
 	// KeyShare keeps a row from being deleted.
 	KeyShare = sql.WithLockClause("FOR KEY SHARE")
-	// NoKeyUpdate lets one at a time.
+	// NoKeyUpdate lets only one transaction at a time lock the row.
 	NoKeyUpdate = sql.WithLockClause("FOR NO KEY UPDATE")
 )
 
-// Exists reports whether a query that finds one row at most finds it. Ent's own
-// Exist scans the id into a slice, which it can't do with a typed id.
+// Exists reports whether a query that matches at most one row finds it. Ent's own Exist scans the id
+// into a slice, which fails for a typed id.
 func Exists(ctx context.Context, query interface {
 	Count(ctx context.Context) (int, error)
 },

@@ -21,7 +21,7 @@ type reference struct {
 	columns, parents    []string
 }
 
-// own are the columns that say which row is meant, apart from whose it is.
+// own are the columns of the reference without the organization.
 func (r reference) own() []string {
 	return slices.DeleteFunc(slices.Clone(r.columns), func(c string) bool { return c == "organization_id" })
 }
@@ -60,7 +60,7 @@ func texts(t *testing.T, c *pgx.Conn, sql string, args ...any) []string {
 	return found
 }
 
-// try runs a statement and takes it back.
+// try runs a statement and rolls it back.
 func try(t *testing.T, c *pgx.Conn, sql string, args ...any) error {
 	t.Helper()
 	tx, err := c.Begin(t.Context())
@@ -70,8 +70,8 @@ func try(t *testing.T, c *pgx.Conn, sql string, args ...any) error {
 	return err
 }
 
-// requireRefused expects that a foreign key refused a statement; without a name
-// any may have.
+// requireRefused expects that the foreign key with this name refused a statement, or any foreign key
+// if the name is empty.
 func requireRefused(t *testing.T, err error, name string) {
 	t.Helper()
 	var refusal *pgconn.PgError
@@ -91,7 +91,7 @@ func TestEveryReferenceBetweenRowsNamesTheirOrganization(t *testing.T) {
 	}
 }
 
-// documents are the tables that only triggers write, so no entity.
+// documents are the tables that only triggers write. They have no entity.
 var documents = []string{"contact_documents", "post_documents", "post_revenues"}
 
 func TestARowCanNotPointAtAnotherOrganizations(t *testing.T) {
@@ -101,7 +101,7 @@ func TestARowCanNotPointAtAnotherOrganizations(t *testing.T) {
 	ours, theirs := seed(t, s), seed(t, s)
 	c := connect(t, url)
 	for _, table := range documents {
-		// A post has one document: so one of ours, and room for it at theirs.
+		// A post has one document at most. One of ours stays, and theirs go to make room for it.
 		_, err := c.Exec(t.Context(), fmt.Sprintf("DELETE FROM %[1]s WHERE ctid <> (SELECT min(ctid) FROM %[1]s WHERE organization_id = $1)", table), ours.organization)
 		require.NoError(t, err)
 	}
@@ -124,20 +124,21 @@ func TestARowCanNotPointAtAnotherOrganizations(t *testing.T) {
 var unchecked = []string{
 	// A replay outlives the delivery that it repeats, which retention removes.
 	"deliveries.replay_of",
-	// The same goes for the place that a recovery has come to.
+	// The same goes for the place that a recovery has reached.
 	"recoveries.position",
-	// A tombstone on a board that is deleted is found by nobody, until the retention takes it.
+	// No query finds the tombstone of a deleted board, and the retention removes it.
 	"tombstones.board_id",
-	// A count that is lost in a crash locks no key, and no webhook.
+	// A crash may lose a bucket, and its writes must not lock the key or the webhook.
 	"rate_limits.api_key_id",
 	"webhook_throttles.webhook_id",
-	// A guest is the author of its comments when the contact is gone, too.
+	// A guest stays the author of its comments after the contact is deleted.
 	"users.contact_id",
-	// The audit trail outlives what it is about, and whom, and so does a receipt; what an erasure
-	// has noted may go before it comes to it.
+	// The audit trail outlives the members and keys in it.
 	"audit_entries.user_id", "audit_entries.api_key_id",
-	// What end-users are to be told of may go before they are told; a digest is no more than an id.
+	// A post or entry may be deleted before its e-mails are sent. A digest has no row of its own.
 	"subscriber_updates.post_id", "subscriber_updates.entry_id", "subscriber_updates.digest_id", "subscriber_mails.digest_id",
+	// A receipt outlives its contact. A row that an erasure has noted may be deleted before its
+	// turn.
 	"subject_requests.contact_id", "subject_requests.position", "subject_records.item_id",
 }
 
@@ -153,8 +154,8 @@ func TestEveryColumnThatHoldsAnIDIsAReference(t *testing.T) {
 	require.ElementsMatch(t, columns, append(checked, unchecked...))
 }
 
-// A table without a way to its organization through a column that is never null
-// could hold rows of nobody.
+// A table could hold rows without an organization if no reference of columns that are never null
+// leads to one.
 func TestEveryRowBelongsToAnOrganizationThatExists(t *testing.T) {
 	t.Parallel()
 	url := testkit.Database(t)

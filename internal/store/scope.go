@@ -38,15 +38,15 @@ func System(ctx context.Context, reason string) context.Context {
 	return context.WithValue(ctx, scopeKey{}, scope{system: reason})
 }
 
-// scopeToOrganization puts the limit into the client, where no use case can
-// forget it: queries, updates and deletions only see the organization's rows,
-// creations are stamped with it. Transactions of the client inherit it.
+// scopeToOrganization puts the limit into the client, where no use case can forget it. Queries,
+// updates and deletions see only the organization's rows. Creations get the organization of the
+// context. Transactions of the client inherit the limit.
 //
-// It also hides webhooks that were deleted from every query, whatever the context.
+// It also hides deleted webhooks from every query, in any context.
 //
-// Raw SQL, HasX predicates and the updating half of an upsert aren't covered; an
-// upsert's conflict must be on a key of the organization. A foreign key to another
-// organization's row is refused by the database: see tables in migrate.go.
+// The limit does not cover raw SQL, HasX predicates and the updating half of an upsert. The conflict
+// of an upsert must therefore be on a key of the organization. The database refuses a foreign key to
+// a row of another organization: see tables in migrate_diff.go.
 func scopeToOrganization(client *db.Client) {
 	client.Intercept(intercept.TraverseFunc(func(ctx context.Context, q intercept.Query) error {
 		limit, all, err := limitOf(ctx, q.Type())
@@ -70,8 +70,7 @@ func scopeToOrganization(client *db.Client) {
 
 const organizationColumn = "organization_id"
 
-// limitOf is the predicate that the context puts on an entity's rows; all says
-// that there is none.
+// limitOf is the predicate that the context puts on an entity's rows. If all is true, there is none.
 func limitOf(ctx context.Context, entity string) (limit func(*sql.Selector), all bool, err error) {
 	held, ok := ctx.Value(scopeKey{}).(scope)
 	switch {
@@ -87,10 +86,10 @@ func limitOf(ctx context.Context, entity string) (limit func(*sql.Selector), all
 	return func(s *sql.Selector) { s.Where(sql.EQ(s.C(column), held.organization)) }, false, nil
 }
 
-// notDeleted leaves out webhooks that were deleted, whose rows go a little later.
+// notDeleted leaves out deleted webhooks. The retention removes their rows later.
 func notDeleted(s *sql.Selector) { s.Where(sql.IsNull(s.C("deleted_at"))) }
 
-// organizationOf is the organization of the context, for hand-written SQL that is about one.
+// organizationOf is the organization of the context, for hand-written SQL that is limited to one.
 func organizationOf(ctx context.Context, entity string) (publicid.Organization, error) {
 	held, _ := ctx.Value(scopeKey{}).(scope)
 	if held.organization.IsZero() {

@@ -27,7 +27,7 @@ func inAndOutsideATransaction(t *testing.T, s *store.Store, test func(t *testing
 	})
 }
 
-// What walks the entities would say nothing if it found none.
+// The tests that walk through the entities would pass if the walk found none.
 func TestTheWalkReachesEveryTableOfAnOrganization(t *testing.T) {
 	t.Parallel()
 	s := testkit.Store(t)
@@ -43,8 +43,8 @@ func TestTheWalkReachesEveryTableOfAnOrganization(t *testing.T) {
 			updatable++
 		}
 	}
-	// Attempts, events, links, the tags of posts, the audit trail, what data-subject requests have
-	// found and the addresses of backfills never change.
+	// Seven entities never change: attempts, events, links, the tags of posts, the audit trail, the
+	// records of data-subject requests and the addresses of backfills.
 	require.Equal(t, len(walked)-7, updatable)
 }
 
@@ -135,7 +135,7 @@ func TestAnEdgeDoesNotLeadOutOfTheOrganization(t *testing.T) {
 func TestACreationIsStampedWithTheOrganization(t *testing.T) {
 	t.Parallel()
 	url := testkit.Database(t)
-	r := seed(t, open(t, url)) // which says nowhere whose rows they are
+	r := seed(t, open(t, url)) // The seed never names the organization of its rows.
 	c := connect(t, url)
 	for _, table := range migrate.Tables {
 		if table == migrate.OrganizationsTable {

@@ -18,41 +18,43 @@ import (
 	"earshot/internal/publicid"
 )
 
-// A search is asked in two ways. PostMatches and ContactMatches look at one row,
-// which is quick where what is searched is frequent and the list begins with it.
-// PostsHolding and ContactsHolding ask the index, which is quick where it is rare.
-// Which of them a list needs isn't left to the planner: it takes the parts of a
-// word for independent of each other, and errs by a factor of a hundred.
+// There are two ways to search:
+//   - PostMatches and ContactMatches test each row of a list. This is quick for frequent words, which
+//     the beginning of the list contains.
+//   - PostsHolding and ContactsHolding ask the index. This is quick for rare words.
+//
+// The caller chooses between them, and not the planner. The planner assumes that the parts of a word
+// are independent of each other, and may be wrong by a factor of a hundred.
 
-// Part says where the words of a search have to stand.
+// Part is the part of a post that has to contain the words of a search.
 type Part int
 
 // The parts of a post.
 const (
-	// TitleOrText is anywhere, between them.
+	// TitleOrText is the title and the text together.
 	TitleOrText Part = iota
-	// Title is the title by itself.
+	// Title is the title alone.
 	Title
-	// NotTitle is anywhere, but not the title by itself.
+	// NotTitle is the title and the text together, if the title alone does not match.
 	NotTitle
 )
 
 var conditions = map[Part]string{
 	TitleOrText: "d.words @@ w.wanted",
-	// An exclusion is about the text, too.
+	// An excluded word must be missing from the text, too.
 	Title:    "d.title @@ w.wanted AND d.words @@ w.wanted",
 	NotTitle: "d.words @@ w.wanted AND NOT d.title @@ w.wanted",
 }
 
 var (
 	hyphens = regexp.MustCompile(`-{2,}`)
-	// Postgres skips what stands between these hyphens, and takes each of them for a NOT.
+	// Postgres skips the characters between these hyphens and reads each hyphen as a NOT.
 	exclusions = regexp.MustCompile(`-(?:[^\pL\pM\pN"-]+-)+`)
 )
 
-// searched is a search that websearch_to_tsquery can read. It stacks one NOT on the other for consecutive
-// hyphens, and returns an error at the 33rd. A row of hyphens is a dash here, or a rule of Markdown, and
-// excludes nothing; of several exclusions of the same word one counts.
+// searched is a search that websearch_to_tsquery can read. That function nests a NOT for each consecutive
+// hyphen, and returns an error at the 33rd. A row of hyphens is a dash or a Markdown rule, so it excludes
+// nothing. Several hyphens that exclude the same word become one.
 func searched(q string) string {
 	return exclusions.ReplaceAllString(hyphens.ReplaceAllString(q, " "), " -")
 }
@@ -70,38 +72,37 @@ func UnreadableSearch(err error) bool {
 	return errors.As(err, &failed) && failed.Code == internalError && failed.Message == stackTooSmall
 }
 
-// What is wanted, worked out once for a statement, goes between the two.
+// The words of a search go between these two. The subselect makes Postgres parse them once a statement.
 const (
 	wantedSQL    = "(SELECT (SELECT websearch_to_tsquery('english', searchable("
 	wantedEndSQL = "))) AS wanted) w"
 )
 
-// PostMatches are the posts that match words, "phrases", -exclusions and or, by
-// their stems in English.
+// PostMatches selects the posts that match words, "phrases", -exclusions and or, by their stems in
+// English.
 func PostMatches(q string, in Part) predicate.Post {
 	return func(s *sql.Selector) {
 		s.Where(sql.P(func(b *sql.Builder) {
-			// One row's document by its key, and not a join, which the planner
-			// would turn round.
+			// A subselect reads the document of one row by its key. The planner would reverse a join.
 			b.WriteString("(SELECT " + conditions[in] + " FROM post_documents d, " + wantedSQL).
 				Arg(searched(q)).WriteString(wantedEndSQL + " WHERE d.post_id = ").Ident(s.C(post.FieldID)).WriteString(")")
 		}))
 	}
 }
 
-// What FirstFound adds to a post, and how posts are ordered by it first.
+// InTitle is the column that FirstFound adds to a post. TitlesFirst begins an order of posts with it.
 const (
 	InTitle     = "in_title"
 	TitlesFirst = "posts." + InTitle + " DESC, "
 )
 
-// FirstFound are those of the first n posts of a list that match a search. Each says
-// whether its title does by itself.
+// FirstFound selects the posts that match a search among the first n of a list. The column InTitle is
+// true if the title alone matches.
 func FirstFound[P ~func(*sql.Selector)](n int, of []P, order, q string) func(*sql.Selector) {
 	return func(s *sql.Selector) {
 		found := sql.Dialect(dialect.Postgres).SelectExpr(sql.Raw(s.TableName() + ".*, d." + InTitle)).From(sql.Table(s.TableName()))
 		First(n, of, order)(found)
-		// Skipping none keeps the planner from turning the join round.
+		// OFFSET 0 keeps the planner from reversing the join.
 		found.AppendFromExpr(sql.ExprFunc(func(b *sql.Builder) {
 			b.WriteString("LATERAL (SELECT d.title @@ w.wanted AS " + InTitle + " FROM post_documents d, " + wantedSQL).
 				Arg(searched(q)).WriteString(wantedEndSQL + " WHERE d.post_id = posts.id AND " + conditions[TitleOrText] + " OFFSET 0) d")
@@ -110,7 +111,7 @@ func FirstFound[P ~func(*sql.Selector)](n int, of []P, order, q string) func(*sq
 	}
 }
 
-// A document holds its board as a word that no text has, because of the blank.
+// A document contains its board as a word. No text contains this word, because it has a space.
 const postsHoldingSQL = `
 WITH found AS MATERIALIZED (SELECT d.post_id FROM post_documents d, websearch_to_tsquery('english', searchable($1)) w(wanted)
 WHERE numnode(w.wanted) > 0 AND %s AND d.%s @@ (w.wanted && ('''board ' || $2 || '''')::tsquery)
@@ -126,8 +127,8 @@ func (s *Store) PostsHolding(ctx context.Context, on publicid.Board, q string, i
 	return s.holding(ctx, fmt.Sprintf(postsHoldingSQL, conditions[in], column), searched(q), on.UUID().String(), limit)
 }
 
-// ContactMatches are the contacts whose e-mail address or name holds a text,
-// without regard to case.
+// ContactMatches selects the contacts whose e-mail address or name contains a text, without regard to
+// case.
 func ContactMatches(q string) predicate.Contact {
 	return func(s *sql.Selector) {
 		s.Where(sql.P(func(b *sql.Builder) {
@@ -160,23 +161,22 @@ func (s *Store) holding(ctx context.Context, query string, args ...any) ([]uuid.
 	return ids, nil
 }
 
-// OneOf are the rows of the ids, of which there may be thousands. It takes the place of
-// the table, so that they are looked up by their ids before anything else is asked of
-// them: the planner takes a cursor for far more selective than it is, and would rather
-// go through what is left of the list.
+// OneOf selects the rows with these ids, of which there may be thousands. It takes the place of the
+// table, so that Postgres looks the rows up by id before it checks other conditions. The planner
+// overestimates how selective a cursor is, and would otherwise read the rest of the list.
 func OneOf(ids []uuid.UUID) func(*sql.Selector) {
 	return inPlaceOfTable(func(rows *sql.Selector) {
 		rows.Where(sql.P(func(b *sql.Builder) {
 			b.Ident(rows.C("id")).WriteString(" = ANY (").Arg(ids).WriteString("::uuid[])")
 		}))
-		// Skipping none keeps the planner from merging it with the query around it.
+		// OFFSET 0 keeps the planner from merging it with the outer query.
 		rows.Offset(0)
 	})
 }
 
-// First are the first n rows of a list: of those that all the predicates hold of,
-// in its order. It takes the place of the table, so that the list is read in order
-// and only as far as a query needs.
+// First selects the first n rows of a list: of the rows that match all predicates, in the order of the
+// list. It takes the place of the table, so that Postgres reads the list in order and only as far as a
+// query needs.
 func First[P ~func(*sql.Selector)](n int, of []P, order string) func(*sql.Selector) {
 	return inPlaceOfTable(func(rows *sql.Selector) {
 		for _, p := range of {
@@ -194,14 +194,14 @@ func inPlaceOfTable(choose func(rows *sql.Selector)) func(*sql.Selector) {
 	}
 }
 
-// The order of comments: by the comment that the thread began with, that one
-// first, whatever the clocks said that the ids are made by.
+// Comments are ordered by thread, and the first comment of a thread comes before its replies. A clock
+// that gave a reply a smaller id does not change that.
 const commentPlace = `coalesce(comments.parent_id, comments.id), (comments.parent_id IS NOT NULL), comments.id`
 
-// ByThread is that order.
+// ByThread is the order of comments by thread.
 const ByThread = commentPlace
 
-// CommentsAfter are those behind a comment of a thread in that order.
+// CommentsAfter selects the comments that follow a comment of a thread in the order of ByThread.
 func CommentsAfter(thread, last publicid.Comment) predicate.Comment {
 	return func(s *sql.Selector) {
 		s.Where(sql.P(func(b *sql.Builder) {
@@ -211,13 +211,13 @@ func CommentsAfter(thread, last publicid.Comment) predicate.Comment {
 	}
 }
 
-// What contacts are sorted by: those without revenue come last.
+// contactRevenue is the first sort key of contacts. Contacts without revenue come last.
 const contactRevenue = `coalesce(contacts.mrr_cents, -1)`
 
 // ByRevenue is the order of contacts by falling revenue.
 const ByRevenue = contactRevenue + ` DESC, contacts.id DESC`
 
-// ContactsBefore are those behind a contact in the order of falling revenue.
+// ContactsBefore selects the contacts that follow a contact in the order of falling revenue.
 func ContactsBefore(revenue int64, last publicid.Contact) predicate.Contact {
 	return func(s *sql.Selector) {
 		s.Where(sql.P(func(b *sql.Builder) {
@@ -227,7 +227,7 @@ func ContactsBefore(revenue int64, last publicid.Contact) predicate.Contact {
 	}
 }
 
-// freshPlans is the driver of Lists.
+// freshPlans is the driver of Lists. Postgres plans each of its queries for the arguments.
 type freshPlans struct{ *sql.Driver }
 
 // Query puts the mode before the arguments, where pgx looks for it.

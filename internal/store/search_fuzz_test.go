@@ -12,8 +12,7 @@ import (
 	"earshot/internal/testkit"
 )
 
-// FuzzTheDatabaseReadsAnySearch asks a real Postgres for every text that the API takes as
-// a search.
+// FuzzTheDatabaseReadsAnySearch sends texts that the API accepts as a search to a real Postgres.
 func FuzzTheDatabaseReadsAnySearch(f *testing.F) {
 	const longest = 200 // page.MaxSearch, which is above this package
 	for _, q := range []string{

@@ -10,22 +10,22 @@ import (
 	"earshot/internal/publicid"
 )
 
-// This file reads and replaces sealed values, of all organizations, for the operator
-// who rotates keys. It never sees what they hold.
+// This file reads and replaces sealed values of all organizations, for an operator who rotates keys.
+// It never opens them.
 
-// Sealed is what a webhook's row keeps sealed. Former, the secret before, is there while a
-// rotation of the webhook's secret goes on. URLSealed is empty in a row from before URLs were
-// sealed; URL is whole then.
+// Sealed holds the sealed values of a webhook's row. Former is the previous secret while a rotation
+// of the webhook's secret goes on. In a row from before URLs were sealed, URLSealed is empty and URL
+// is complete.
 type Sealed struct {
 	Webhook                   publicid.Webhook
 	Secret, Former, URLSealed []byte
 	URL                       string
 }
 
-// formerKeyID is the name of the key that a secret before is sealed with.
+// formerKeyID is the name of the key with which a former secret is sealed.
 const formerKeyID = `encode(substring(former_secret_sealed FROM 2 FOR get_byte(former_secret_sealed, 0)), 'escape')`
 
-// notSealedWith are the rows that a rotation still has to do.
+// notSealedWith selects the rows that a key rotation still has to seal again.
 const notSealedWith = `(secret_key_id IS DISTINCT FROM $1 OR url_key_id IS DISTINCT FROM $1 OR ` + formerKeyID + ` <> $1)`
 
 const staleSecretsSQL = `
@@ -33,8 +33,8 @@ SELECT id, secret_sealed, former_secret_sealed, url_sealed, url FROM webhooks
 WHERE ` + notSealedWith + ` AND id > $2::uuid
 ORDER BY id LIMIT $3`
 
-// StaleSecrets are rows in which something isn't sealed with the key, by id, after the
-// last one of the page before (the zero id to begin with).
+// StaleSecrets returns rows with a value that is not sealed with the key, in the order of their ids.
+// The page begins after last, the last row of the page before. The zero id is for the first page.
 func (s *Store) StaleSecrets(ctx context.Context, key string, last publicid.Webhook, limit int) ([]Sealed, error) {
 	rows, err := s.pool.Query(ctx, staleSecretsSQL, key, last.UUID().String(), limit)
 	if err != nil {
@@ -53,9 +53,9 @@ const resealSQL = `
 UPDATE webhooks SET secret_sealed = $6, former_secret_sealed = $7, url_sealed = $8, url = $9
 WHERE id = $1 AND secret_sealed = $2 AND former_secret_sealed IS NOT DISTINCT FROM $3 AND url_sealed IS NOT DISTINCT FROM $4 AND url = $5`
 
-// Reseal puts the new values in the place of the old ones, in one short transaction,
-// where a row still has the old ones. It returns how many rows it changed. Both lists
-// are of the same webhooks, in the order of their ids.
+// Reseal replaces the old values with the new ones, in one short transaction. It skips a row that no
+// longer has the old values. It returns how many rows it changed. Both lists are of the same
+// webhooks, in the order of their ids.
 func (s *Store) Reseal(ctx context.Context, old, fresh []Sealed) (int, error) {
 	changed := 0
 	err := again(func() error {
@@ -78,7 +78,7 @@ const forgetFormerSQL = `
 UPDATE webhooks SET former_secret_sealed = NULL, former_secret_until = NULL WHERE id IN (
   SELECT id FROM webhooks WHERE former_secret_until <= now() FOR NO KEY UPDATE SKIP LOCKED)`
 
-// ForgetFormerSecrets removes the secrets of webhooks that nothing is signed with any more.
+// ForgetFormerSecrets removes the former secrets of webhooks whose rotation is over.
 func (s *Store) ForgetFormerSecrets(ctx context.Context) error {
 	if _, err := s.pool.Exec(ctx, forgetFormerSQL); err != nil {
 		return errors.Wrap(err, "forget secrets that were replaced")
@@ -88,7 +88,7 @@ func (s *Store) ForgetFormerSecrets(ctx context.Context) error {
 
 const countStaleSQL = `SELECT count(*) FROM webhooks WHERE ` + notSealedWith
 
-// CountStaleSecrets counts the rows in which something isn't sealed with the key.
+// CountStaleSecrets counts the rows with a value that is not sealed with the key.
 func (s *Store) CountStaleSecrets(ctx context.Context, key string) (int, error) {
 	var n int
 	if err := s.pool.QueryRow(ctx, countStaleSQL, key).Scan(&n); err != nil {
@@ -97,8 +97,8 @@ func (s *Store) CountStaleSecrets(ctx context.Context, key string) (int, error) 
 	return n, nil
 }
 
-// KeyUse is how many webhooks have something sealed with a key, and how many secrets of widgets and
-// submissions are. Webhooks whose URL isn't sealed yet count under no key, "".
+// KeyUse counts the webhooks, widget secrets and submissions with a value that is sealed with a key.
+// A webhook whose URL is not sealed yet counts for the key "".
 type KeyUse struct {
 	Key                                  string
 	Webhooks, WidgetSecrets, Submissions int
@@ -114,7 +114,7 @@ SELECT key, count(DISTINCT webhook), count(DISTINCT widget), count(submission) F
     FROM submissions WHERE person_sealed IS NOT NULL
 ) used GROUP BY key ORDER BY key`
 
-// KeyUses tells which keys the database needs, by their names.
+// KeyUses returns the keys that the database needs, in the order of their names.
 func (s *Store) KeyUses(ctx context.Context) ([]KeyUse, error) {
 	rows, err := s.pool.Query(ctx, keyUseSQL)
 	if err != nil {

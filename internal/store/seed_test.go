@@ -19,11 +19,11 @@ import (
 	"earshot/internal/store"
 )
 
-// rows are the ids of one organization's seed: at least one row of each table,
+// rows are the ids of the rows that seed makes for one organization: at least one row of each table,
 // with every reference set.
 type rows struct {
 	ctx context.Context // the organization's
-	n   int             // sets its rows apart where they must be unique
+	n   int             // makes values that must be unique
 
 	organization publicid.Organization
 	user         publicid.User
@@ -47,7 +47,7 @@ type rows struct {
 
 var seeds atomic.Int32
 
-// system is the context of a test that looks at all organizations.
+// system is the context of a test that reads the rows of all organizations.
 func system(t *testing.T) context.Context {
 	t.Helper()
 	return store.System(t.Context(), "test")
@@ -61,8 +61,7 @@ func newOrganization(t *testing.T, s *store.Store) (context.Context, publicid.Or
 	return store.WithOrganization(t.Context(), o.ID), o.ID
 }
 
-// seed fills every table for a new organization. It never says which
-// organization the rows belong to.
+// seed fills every table for a new organization. It never names the organization of the rows.
 func seed(t *testing.T, s *store.Store) *rows {
 	t.Helper()
 	r := &rows{n: int(seeds.Add(1))}
@@ -96,7 +95,7 @@ func (r *rows) seedFeedback(c *db.Client) {
 	c.WidgetSecret.Create().SetSecretSealed([]byte("sealed")).ExecX(r.ctx)
 	c.WordList.Create().SetWords([]string{"casino"}).ExecX(r.ctx)
 	r.tag = c.Tag.Create().SetBoardID(r.board).SetName("UI").SetNameKey(unique("ui")).SetColor("#112233").SaveX(r.ctx).ID
-	// One that leaves a tombstone.
+	// The deletion of this contact leaves a tombstone.
 	c.Contact.DeleteOne(c.Contact.Create().SetMetadata(json.RawMessage(`{}`)).SetSource("admin").SetConsentBasis("admin_created").
 		SaveX(r.ctx)).ExecX(r.ctx)
 	r.contact = c.Contact.Create().SetExternalUserID("acct-1").SetName("Ada").SetMetadata(json.RawMessage(`{}`)).

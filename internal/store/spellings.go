@@ -12,19 +12,19 @@ import (
 	"earshot/internal/publicid"
 )
 
-// This file has the spellings of mailboxes. A vote has the hash of the address as it was written, because
-// contacts are found by it. A person must not vote twice by another spelling of the same address, such as
-// a.b@gmail.com and ab@gmail.com. A hash does not tell which mailbox it leads to, so each spelling that is
-// not the plain one has a row here when its first vote is cast. Votes from before that have no row; they
-// are found by their own spelling.
+// This file has the spellings of mailboxes. A person must not vote twice with two spellings of the same
+// address, such as a.b@gmail.com and ab@gmail.com. A vote has the hash of the address as it was written,
+// because contacts are found by it. A hash does not reveal the mailbox, so each spelling that is not the
+// plain one gets a row here with its first vote. Older votes have no row and are found by their own
+// spelling.
 
 // Spelled is an address of a visitor.
 type Spelled struct {
-	// EmailHash is the hash of the address as it was written, Mailbox that of its plain spelling.
+	// EmailHash is the hash of the address as it was written. Mailbox is the hash of its plain spelling.
 	EmailHash, Mailbox []byte
 }
 
-// NoteSpelling notes which mailbox an address leads to, unless it is the plain spelling.
+// NoteSpelling notes the mailbox of an address, unless the address has the plain spelling.
 func NoteSpelling(ctx context.Context, tx *db.Tx, of publicid.Organization, s Spelled) error {
 	if bytes.Equal(s.EmailHash, s.Mailbox) {
 		return nil
@@ -37,7 +37,7 @@ ON CONFLICT DO NOTHING`, of, s.EmailHash, s.Mailbox)
 	return nil
 }
 
-// Spellings returns the hashes of all known spellings of a mailbox, with both of the given address.
+// Spellings returns the hashes of all known spellings of a mailbox, and both hashes of the given address.
 func Spellings(ctx context.Context, in interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*stdsql.Rows, error)
 }, of publicid.Organization, s Spelled,

@@ -9,23 +9,23 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Postgres knows nothing about a new table until its autovacuum first looks at it, which takes up to a minute.
-// Until then it plans for an empty table, and keeps that plan: a burst of deliveries reads all rows for each one.
-// This file makes the statistics of a table as soon as the table has grown, and leaves the rest to autovacuum.
-// A table of a million rows has had ten such ANALYZE in its life.
+// Postgres has no statistics of a new table until autovacuum first looks at it, which takes up to a minute. Until
+// then it plans for an empty table and keeps that plan, so each delivery of a burst reads all rows. This file makes
+// the statistics of a table as soon as the table has grown, and leaves the rest to autovacuum. A table that grows to
+// a million rows gets about ten such ANALYZE.
 
 const (
 	// statisticsEvery is how often a process looks. A thousand deliveries a second are 5,000 rows in this time,
 	// which is few enough to read all of them for a while. A look takes about a millisecond.
 	statisticsEvery = 5 * time.Second
-	// statisticsLock is an advisory lock of two numbers, so it can not meet the locks of one number, such as
-	// those of idempotency keys. One process looks at a time.
+	// statisticsLock is the advisory lock that lets one process look at a time. Its key has two numbers, so it
+	// cannot collide with locks of one number, such as those of idempotency keys.
 	statisticsLock = "4280, 1"
 )
 
-// Below 1,000 rows every plan is fast. A table that doubled has statistics of half of its rows at worst. Updates do
-// not count, because a small table that changes a thousand times a second would need new statistics at each look.
-// A restored table has its number of rows from its indexes, and no statistics. Only the owner of a table may ANALYZE it.
+// Below 1,000 rows every plan is fast. At worst, a table has statistics of half of its rows. Updates do not count,
+// because a small table that changes a thousand times a second would need new statistics at each look. A restored
+// table has its number of rows from its indexes, and no statistics. Only the owner of a table may ANALYZE it.
 const grownTableSQL = `
 SELECT c.relname, s.n_live_tup FROM pg_stat_user_tables s JOIN pg_class c ON c.oid = s.relid
 WHERE c.relkind = 'r' AND c.relnamespace = current_schema::regnamespace AND c.relname <> ALL ($1::text[])
@@ -34,9 +34,9 @@ WHERE c.relkind = 'r' AND c.relnamespace = current_schema::regnamespace AND c.re
   AND pg_has_role(c.relowner, 'USAGE')
 ORDER BY s.n_live_tup / greatest(c.reltuples, 1) DESC LIMIT 1`
 
-// MakeStatistics has Postgres make the statistics of the tables that have at least doubled since it last did, and
-// returns their names. A table whose ANALYZE fails does not keep the others from theirs; the error names it. It does
-// nothing while another process is doing the same.
+// MakeStatistics runs ANALYZE on the tables that have at least doubled since their last statistics, and returns their
+// names. If it fails for a table, it goes on with the others, and the error names the table. It does nothing while
+// another process is doing the same.
 func (s *Store) MakeStatistics(ctx context.Context) (made []string, err error) {
 	tried := []string{}
 	var failed []error
@@ -59,8 +59,8 @@ func (s *Store) MakeStatistics(ctx context.Context) (made []string, err error) {
 	}
 }
 
-// makeStatistics looks at one table in one transaction, so that no other table stays locked meanwhile. It returns
-// the name of the table, or "" if none has grown.
+// makeStatistics runs ANALYZE on one table in its own transaction, so that no other table stays locked. It returns the
+// name of the table, or "" if none has grown.
 func makeStatistics(ctx context.Context, tx pgx.Tx, tried []string) (table string, err error) {
 	var mine bool
 	if err := tx.QueryRow(ctx, "SELECT pg_try_advisory_xact_lock("+statisticsLock+") AND NOT pg_is_in_recovery()").Scan(&mine); err != nil || !mine {
@@ -73,7 +73,7 @@ func makeStatistics(ctx context.Context, tx pgx.Tx, tried []string) (table strin
 	case err != nil:
 		return "", err
 	}
-	// A table that is locked, by a migration for example, has its turn at a later look.
+	// A later look handles a table that is locked now, for example by a migration.
 	_, err = tx.Exec(ctx, "ANALYZE (SKIP_LOCKED) "+pgx.Identifier{table}.Sanitize())
 	return table, err
 }

@@ -11,7 +11,7 @@ import (
 	"earshot/internal/testkit/apptest"
 )
 
-// growing is a table that nothing else writes to, and whose statistics Postgres does not make by itself.
+// growing is a table that only the test writes to, and that autovacuum leaves alone.
 type growing struct {
 	t *testing.T
 	c *pgx.Conn
@@ -24,7 +24,7 @@ func newGrowing(t *testing.T, url, table string) *growing {
 	return g
 }
 
-// exec runs a statement, and has Postgres count its rows at once.
+// exec runs a statement and makes Postgres count its rows immediately.
 func (g *growing) exec(sql string, args ...any) {
 	g.t.Helper()
 	for _, sql := range []string{sql, "SELECT pg_stat_force_next_flush()"} {

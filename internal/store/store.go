@@ -1,10 +1,12 @@
 // Package store keeps the data: the connection pool, the Ent client with the
 // organization scope built in, transactions, and the migrations.
 //
-// What it refuses: a query or a change through Ent without an organization in
-// the context (see scope.go), and to serve on a schema that is behind (see
-// migrate.go). Hand-written SQL is outside the scope's reach, so it stays in
-// this package and says in its comment whose rows it touches.
+// It has two safeguards:
+//   - It refuses a query or a change through Ent without an organization in the context (see scope.go).
+//   - It refuses to serve on a schema that is behind (see migrate.go).
+//
+// The scope does not cover hand-written SQL. Such SQL stays in this package, and its comment names
+// the organizations whose rows it touches.
 package store
 
 import (
@@ -35,9 +37,9 @@ type Store struct {
 	sql    *stdsql.DB
 	client *db.Client
 	lists  *db.Client
-	// transactions bounds those of each organization.
+	// transactions limits the transactions of each organization.
 	transactions *inflight.Limit[publicid.Organization]
-	// deliveries bounds the statements about them that may wait for rows.
+	// deliveries limits the statements that may wait for rows of deliveries.
 	deliveries *semaphore.Weighted
 }
 
@@ -47,14 +49,14 @@ type Options struct {
 	URL string
 	// MaxConns bounds the pool; 0 takes pgx's default.
 	MaxConns int32
-	// Tracer sees every statement; nil is nobody.
+	// Tracer sees every statement; nil is no tracer.
 	Tracer pgx.QueryTracer
-	// Serving bounds how long anything waits for the database: see timeouts.go.
+	// Serving limits every wait for the database: see timeouts.go.
 	Serving bool
 }
 
-// Open makes the pool. It doesn't connect yet: a database that is away shows
-// at the first use, and in Ping.
+// Open makes the pool. It does not connect yet: if the database is away, the first use or Ping
+// fails.
 func Open(o Options) (*Store, error) {
 	config, err := pgxpool.ParseConfig(o.URL)
 	if err != nil {
@@ -75,8 +77,8 @@ func Open(o Options) (*Store, error) {
 		return nil, errors.Wrap(err, "make the connection pool")
 	}
 	handle := stdsql.OpenDB(connector{stdlib.GetPoolConnector(pool)})
-	// The pool below keeps the connections; a second layer of idle ones would
-	// hold them back from the raw queries.
+	// The pool keeps the connections. Idle connections in database/sql would be missing for queries
+	// that use the pool.
 	handle.SetMaxIdleConns(0)
 	driver := entsql.OpenDB(dialect.Postgres, handle)
 	client, lists := db.NewClient(db.Driver(keyedTransactions{driver})), db.NewClient(db.Driver(freshPlans{driver}))
@@ -90,8 +92,7 @@ func Open(o Options) (*Store, error) {
 	}, nil
 }
 
-// readTimesInUTC spares callers the zone of the machine: what is written in UTC
-// is read in UTC.
+// readTimesInUTC makes pgx return times in UTC instead of the time zone of the machine.
 func readTimesInUTC(_ context.Context, c *pgx.Conn) error {
 	c.TypeMap().RegisterType(&pgtype.Type{
 		Name: "timestamptz", OID: pgtype.TimestamptzOID, Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC},
@@ -99,7 +100,7 @@ func readTimesInUTC(_ context.Context, c *pgx.Conn) error {
 	return nil
 }
 
-// Close gives all connections back.
+// Close closes all connections.
 func (s *Store) Close() {
 	_ = s.sql.Close()
 	s.pool.Close()
@@ -113,48 +114,45 @@ func (s *Store) Ping(ctx context.Context) error {
 	return nil
 }
 
-// Client reads, and writes outside a transaction, within the organization of
-// the context.
+// Client reads, and writes without a transaction, within the organization of the context.
 func (s *Store) Client() *db.Client { return s.client }
 
-// Lists is Client for the queries of lists, which the database plans for their own
-// arguments: the best plan depends on how much a filter finds, of which a plan that is
-// kept, as for everything else, would know nothing.
+// Lists is Client for the queries of lists. Postgres plans each of them for its arguments, because
+// the best plan depends on how many rows a filter matches. For all other queries it keeps one plan.
 func (s *Store) Lists() *db.Client { return s.lists }
 
 const (
-	// How often something is done that the database ends because of a deadlock. It
-	// ends one of two, and the other has its locks then, so a second time mostly
-	// does.
+	// deadlockTries is how often a transaction runs that the database ends because of a deadlock.
+	// The database ends one of the two, and the other gets its locks, so two tries are usually
+	// enough.
 	deadlockTries = 8
-	// How often something is done that found its rows moved: each time somebody else
-	// got something done.
+	// movedTries is how often a transaction runs that ends with ErrAgain. Each time, another
+	// transaction has made progress.
 	movedTries = 100
-	// The SQLSTATEs.
+	// SQLSTATE codes.
 	deadlockDetected = "40P01"
 	uniqueViolation  = "23505"
 )
 
-// followed are the unique indexes that a contact's new address may meet without the lock of the
-// post, or of anything else, that keeps others from them: the database has the hash of its votes
-// and of its guest follow. Who looks again sees what was in the way, and goes round it.
+// When a contact's address changes, triggers rewrite the address hash of its votes and of its guest
+// user. The unique indexes followed can therefore conflict although the transaction has no lock on
+// the post. The retry reads the conflicting row and handles it.
 var followed = []string{"vote_post_id_email_hash", "user_organization_id_email_hash"}
 
-// EndedByOthers reports whether the database ended a transaction because of what others did at
-// the same time.
+// EndedByOthers reports whether the database ended a transaction because of a concurrent one.
 func EndedByOthers(err error) bool {
 	var failed *pgconn.PgError
 	return errors.As(err, &failed) && (failed.Code == deadlockDetected ||
 		failed.Code == uniqueViolation && slices.Contains(followed, failed.ConstraintName))
 }
 
-// ErrAgain is what a transaction ends with that found, when it had its locks, that
-// it needs others. It runs again from its start and holds none meanwhile: who goes
-// on taking locks meets those who took them the other way round.
+// ErrAgain ends a transaction that has its locks and then finds that it needs other ones. The
+// transaction runs again from its start, without its locks. Taking more locks out of order could
+// cause a deadlock.
 var ErrAgain = errors.New("what was to be locked has moved")
 
-// again does something that leaves nothing behind when it fails, and does it again
-// after a deadlock, after what contacts' addresses met at the same time, or ErrAgain.
+// again calls a function that leaves nothing behind when it fails. It repeats the call after
+// ErrAgain, and after a deadlock or a conflict of contacts' addresses (see EndedByOthers).
 func again(do func() error) error {
 	deadlocks, moves := 0, 0
 	for {
@@ -173,9 +171,9 @@ func again(do func() error) error {
 	}
 }
 
-// onDeliveries is again for a statement about rows of deliveries, which somebody may
-// hold who deletes their webhook. Many want that at once, one for each group of
-// deliveries, so a quarter of the pool is for them.
+// onDeliveries is again for a statement that locks rows of deliveries. It may have to wait while the
+// rows of a deleted webhook are removed. Each group of deliveries runs such statements, so together
+// they get only a quarter of the pool.
 func (s *Store) onDeliveries(ctx context.Context, do func() error) error {
 	if err := s.deliveries.Acquire(ctx, 1); err != nil {
 		return errors.Wrap(err, "wait for other statements about deliveries")
@@ -184,10 +182,9 @@ func (s *Store) onDeliveries(ctx context.Context, do func() error) error {
 	return again(do)
 }
 
-// InTx runs fn in one transaction and commits when it returns nil. Nothing
-// slow belongs into fn: it holds a connection and row locks. Where the database
-// ended the transaction because of others, and where fn returns ErrAgain, fn runs
-// again, in a new one.
+// InTx runs fn in one transaction and commits when it returns nil. Keep fn fast: it holds a
+// connection and row locks. If fn returns ErrAgain, or the database ends the transaction because of
+// a concurrent one, fn runs again in a new transaction.
 func (s *Store) InTx(ctx context.Context, fn func(tx *db.Tx) error) error {
 	return again(func() error { return s.once(ctx, fn) })
 }
@@ -197,14 +194,13 @@ func (s *Store) once(ctx context.Context, fn func(tx *db.Tx) error) error {
 	if err != nil {
 		return errors.Wrap(err, "begin")
 	}
-	// After a commit this does nothing; after an error or a panic it frees the
-	// connection.
+	// This does nothing after a commit, and frees the connection after an error or a panic.
 	defer func() { _ = tx.Rollback() }()
 	if err := fn(tx); err != nil {
 		return err
 	}
 	if err := ctx.Err(); err != nil {
-		// The commit wouldn't be sent, so nothing was changed, and that is known.
+		// The commit would not be sent, so it is certain that nothing was changed.
 		return errors.Wrap(err, "commit")
 	}
 	if err := tx.Commit(); err != nil {

@@ -56,14 +56,14 @@ func TestAPanicTakesTheTransactionBackAndFreesTheConnection(t *testing.T) {
 			panic("stop")
 		})
 	})
-	// The pool has one connection: this would wait for ever if it were kept.
+	// The pool has one connection. This query would wait forever if the transaction had kept it.
 	n, err := s.Client().Board.Query().Count(ctx)
 	require.NoError(t, err)
 	require.Zero(t, n)
 }
 
-// Two transactions take two rows in opposite order. The database ends one of them,
-// which runs again and then finds both rows free.
+// Two transactions lock two rows in opposite order. The database ends one of them, which runs again
+// and then finds both rows unlocked.
 func TestATransactionThatADeadlockEndedRunsAgain(t *testing.T) {
 	t.Parallel()
 	s := open(t, testkit.Database(t)+fastDeadlocks)
@@ -99,7 +99,7 @@ func TestATransactionThatADeadlockEndedRunsAgain(t *testing.T) {
 	}
 }
 
-// The contract's timestamps are in UTC, wherever the service runs.
+// The API's timestamps are in UTC, wherever the service runs.
 func TestTimesAreReadInUTC(t *testing.T) {
 	t.Parallel()
 	o := newOutboxAlone(t)

@@ -11,7 +11,7 @@ import (
 	"earshot/internal/store"
 )
 
-// streak is the webhook's.
+// streak is the webhook's streak of failures.
 func (o *outbox) streak() int {
 	o.t.Helper()
 	hook, err := o.store.Client().Webhook.Get(o.ctx, o.webhook)

@@ -13,16 +13,16 @@ import (
 	"earshot/internal/publicid"
 )
 
-// This file has what exports and erasures of persons do by hand-written SQL: it changes what Ent
-// holds for immutable, and walks through events. What isn't limited to the organization that it is
-// given is limited to the request that it is given, or is for the sweep.
+// This file has the hand-written SQL of exports and erasures. It changes columns that are immutable
+// in Ent, and walks through events. Each statement is limited to the given organization or the given
+// request, except those for the sweep.
 
 // ErasePerson removes the address of a contact from the organization:
-//   - the address hash from the contact's votes and comments, and from those made with the same
-//     address, unless they belong to another contact or to a member
-//   - the guest user as which the contact wrote
-//   - if no other person of the organization has the address: e-mails that wait, spellings of the
-//     address, and the choices of e-mails, except an opt-out, so that the person is not e-mailed again
+//   - It removes the address hash from the contact's votes and comments. It also removes it from
+//     those made with the same address, unless they belong to another contact or to a member.
+//   - It removes the name and the address hash from the contact's guest user.
+//   - If no other contact has the address, it removes waiting e-mails, spellings of the address and
+//     choices of e-mails. It keeps an opt-out, so that the person is not e-mailed again.
 //
 // Counts stay.
 func ErasePerson(ctx context.Context, tx *db.Tx, of *db.Contact) error {
@@ -30,8 +30,8 @@ func ErasePerson(ctx context.Context, tx *db.Tx, of *db.Contact) error {
 	if of.EmailHash != nil {
 		hash = *of.EmailHash
 	}
-	// Two contacts with the address that are erased at once come one after the other: the second finds
-	// that nobody has it any more, and removes what was chosen for it.
+	// This lock serializes the erasures of two contacts with the same address. The second one finds
+	// no other contact with the address, and removes the choices for it.
 	if _, err := tx.ExecContext(ctx, `SELECT pg_advisory_xact_lock(hashtextextended($1::text || encode($2, 'hex'), 0))`, of.OrganizationID, hash); err != nil {
 		return errors.Wrap(err, "await other erasures of the person")
 	}
@@ -45,11 +45,11 @@ func ErasePerson(ctx context.Context, tx *db.Tx, of *db.Contact) error {
   AND (contact_id = $2 OR email_hash = $3
     AND NOT EXISTS (SELECT FROM contacts o WHERE o.organization_id = $1 AND o.id = u.contact_id))`,
 		`DELETE FROM subscriber_mails WHERE organization_id = $1 AND email_hash = $3` + nobodyElseSQL,
-		// That somebody wants no e-mails has to be known for as long as the address may come again.
+		// An opt-out stays, because the address may come back.
 		`DELETE FROM subscriptions WHERE organization_id = $1 AND email_hash = $3 AND status_updates` + nobodyElseSQL,
 		`UPDATE subscriptions SET changelog = false WHERE organization_id = $1 AND email_hash = $3` + nobodyElseSQL,
-		// The slot goes on to count, of nobody: else an organization could erase and identify people anew to
-		// e-mail more strangers than its rate allows.
+		// The slot still counts, under a random hash. Otherwise an organization could erase and
+		// identify people again to e-mail more strangers than its rate allows.
 		`UPDATE first_mails SET email_hash = uuid_send(gen_random_uuid()) WHERE organization_id = $1 AND email_hash = $3` + nobodyElseSQL,
 		`DELETE FROM address_spellings WHERE organization_id = $1 AND (email_hash = $3 OR mailbox_hash = $3)` + nobodyElseSQL,
 	} {
@@ -60,7 +60,7 @@ func ErasePerson(ctx context.Context, tx *db.Tx, of *db.Contact) error {
 	return nil
 }
 
-// EraseMemberHashes takes the hash of a removed member's address off their votes and comments.
+// EraseMemberHashes removes the hash of a removed member's address from their votes and comments.
 func EraseMemberHashes(ctx context.Context, tx *db.Tx, of *db.User, hash []byte) error {
 	for _, statement := range []string{
 		`UPDATE votes SET email_hash = NULL WHERE organization_id = $1 AND email_hash = $3 AND user_id = $2`,
@@ -73,11 +73,12 @@ func EraseMemberHashes(ctx context.Context, tx *db.Tx, of *db.User, hash []byte)
 	return nil
 }
 
-// nobodyElseSQL is that no other contact has the address: what was chosen for it is that one's, too.
+// nobodyElseSQL is the condition that no other contact has the address. Contacts with the same
+// address share the choices that were made for it.
 const nobodyElseSQL = ` AND NOT EXISTS (SELECT FROM contacts o WHERE o.organization_id = $1 AND o.email_hash = $3 AND o.id <> $2)`
 
-// EndLinks removes what waits for a link that was mailed to a contact's address: it ends with who was
-// to use it. Where a link is being used, it waits until that is done.
+// EndLinks removes the pending actions whose links were mailed to a contact's address. If a link is
+// being used, it waits for the end of that.
 func EndLinks(ctx context.Context, tx *db.Tx, of *db.Contact) error {
 	if of.EmailHash == nil {
 		return nil
@@ -89,9 +90,9 @@ func EndLinks(ctx context.Context, tx *db.Tx, of *db.Contact) error {
 	return nil
 }
 
-// NoteTexts notes what a contact and its guest have written, for an erasure to come to: the ids, and
-// the guest's, because of a comment that was deleted nothing but its event says whose it was. A post of
-// another contact is that one's, whoever's the guest is: contacts with one address share it.
+// NoteTexts notes the ids of the posts and comments that a contact and its guest have written, for
+// an erasure. It also notes the guest's id, because the author of a deleted comment is only in its
+// event. It leaves out posts of another contact: contacts with the same address share their guest.
 func NoteTexts(ctx context.Context, tx *db.Tx, request publicid.SubjectRequest, of *db.Contact) error {
 	var hash []byte
 	if of.EmailHash != nil {
@@ -115,11 +116,11 @@ SELECT gen_random_uuid(), $1, $4, 'author', guest.id FROM (` + guestsSQL + `) gu
 	return nil
 }
 
-// guestsSQL are the guests that a contact is, and no other one.
+// guestsSQL selects the guest users of a contact, without those of other contacts.
 const guestsSQL = `SELECT u.id FROM users u WHERE u.organization_id = $1 AND u.kind = 'guest' AND (u.contact_id = $2
   OR u.email_hash = $3 AND NOT EXISTS (SELECT FROM contacts o WHERE o.organization_id = $1 AND o.id = u.contact_id))`
 
-// GuestsOf are the guests that a contact is.
+// GuestsOf returns the guest users of a contact.
 func GuestsOf(ctx context.Context, tx *db.Tx, of *db.Contact) ([]publicid.User, error) {
 	var hash []byte
 	if of.EmailHash != nil {
@@ -128,8 +129,8 @@ func GuestsOf(ctx context.Context, tx *db.Tx, of *db.Contact) ([]publicid.User, 
 	return oneColumn[publicid.User](ctx, tx, guestsSQL, of.OrganizationID, of.ID, hash)
 }
 
-// FirstNoted is the least of the ids that a request has noted, which say when they were made; the
-// zero one where there is none.
+// FirstNoted returns the smallest id that a request has noted, or the zero id if there is none. Ids
+// begin with their time of creation, so it belongs to the oldest item.
 func FirstNoted(ctx context.Context, tx *db.Tx, request publicid.SubjectRequest) (first uuid.UUID, err error) {
 	found, err := oneColumn[uuid.UUID](ctx, tx, `SELECT item_id FROM subject_records WHERE request_id = $1 ORDER BY item_id LIMIT 1`, request)
 	if len(found) > 0 {
@@ -142,17 +143,17 @@ func FirstNoted(ctx context.Context, tx *db.Tx, request publicid.SubjectRequest)
 type EventHead struct {
 	ID   publicid.Event
 	Type string
-	// Head is the payload's.
+	// Head is the beginning of the payload.
 	Head []byte
 }
 
-// EventHeads reads the beginnings of an organization's events behind a place, in the order of their
-// ids, to walk through all of them, by the index that the deliveries' foreign key has there anyway:
-// the events of others cost nothing.
+// EventHeads reads the beginnings of an organization's events after an id, in the order of their
+// ids. With it, a caller walks through all events. It uses the index that the deliveries' foreign
+// key needs, so the events of other organizations cost nothing.
 func EventHeads(
 	ctx context.Context, tx *db.Tx, of publicid.Organization, after uuid.UUID, head, limit int,
 ) (found []EventHead, err error) {
-	// The number of rows stands in the text as in retention.go.
+	// The limit is a literal as in retention.go.
 	rows, err := tx.QueryContext(ctx, fmt.Sprintf(`SELECT id, type, substring(payload, 1, %d)
 FROM events WHERE organization_id = $1 AND id > $2 ORDER BY organization_id, id LIMIT %d`, head, limit), of, after)
 	if err != nil {
@@ -172,7 +173,7 @@ FROM events WHERE organization_id = $1 AND id > $2 ORDER BY organization_id, id 
 	return found, nil
 }
 
-// ReplacePayload gives an event another payload, which attempts and reads show from then on.
+// ReplacePayload replaces the payload of an event. Later attempts and reads use the new one.
 func ReplacePayload(ctx context.Context, tx *db.Tx, of publicid.Organization, id publicid.Event, payload []byte) error {
 	if _, err := tx.ExecContext(ctx, `UPDATE events SET payload = $3 WHERE organization_id = $1 AND id = $2`, of, id, payload); err != nil {
 		return errors.Wrap(err, "replace a payload")
@@ -180,14 +181,15 @@ func ReplacePayload(ctx context.Context, tx *db.Tx, of publicid.Organization, id
 	return nil
 }
 
-// The deliveries of the events that an erasure has changed, and of that of the deletion.
+// These select the deliveries of the events that an erasure has changed, and of the event of the
+// deletion.
 const (
 	eventsOfRequest = `subject_records r JOIN deliveries d ON d.event_id = r.item_id`
 	ofRequest       = `r.request_id = $1 AND r.kind = 'event'`
 )
 
-// ClearAnswers removes what receivers answered to the deliveries of a request's events, which may
-// quote them, at most limit answers, and tells how many.
+// ClearAnswers removes the answers of receivers to the deliveries of a request's events, because
+// they may quote the events. It removes at most limit answers, and returns how many.
 func ClearAnswers(ctx context.Context, tx *db.Tx, request publicid.SubjectRequest, limit int) (int64, error) {
 	done, err := tx.ExecContext(ctx, fmt.Sprintf(`UPDATE attempts SET response_body = NULL WHERE id IN (
   SELECT a.id FROM %s JOIN attempts a ON a.delivery_id = d.id WHERE %s AND a.response_body IS NOT NULL LIMIT %d)`,
@@ -202,9 +204,10 @@ func ClearAnswers(ctx context.Context, tx *db.Tx, request publicid.SubjectReques
 	return n, nil
 }
 
-// OnTheirWay counts the deliveries of a request's events that somebody may be attempting, or may
-// have begun to, with what the payload was: those under way, and else all that are pending. One is
-// under way until its attempt is recorded, which may be after its lease.
+// OnTheirWay counts the deliveries of a request's events that a worker may be attempting with the
+// old payload. These are the deliveries with an attempt under way. If pending is true, it counts all
+// pending ones, too. An attempt is under way until it is recorded, which may be after the end of its
+// lease.
 func OnTheirWay(ctx context.Context, tx *db.Tx, request publicid.SubjectRequest, pending bool) (int, error) {
 	found, err := oneColumn[int](ctx, tx,
 		`SELECT count(*)::int FROM `+eventsOfRequest+` WHERE `+ofRequest+`
@@ -234,7 +237,7 @@ func oneColumn[T any](ctx context.Context, tx *db.Tx, query string, args ...any)
 	return all, nil
 }
 
-// RunningSubjectRequest is an export or an erasure that somebody should be doing.
+// RunningSubjectRequest is an export or an erasure that a workflow should be running.
 type RunningSubjectRequest struct {
 	ID           publicid.SubjectRequest
 	Organization publicid.Organization
@@ -246,7 +249,7 @@ SELECT id, organization_id, created_at FROM subject_requests
 WHERE status = 'running' AND created_at <= now() - make_interval(secs => $1) AND (created_at, id) > ($2, $3::uuid)
 ORDER BY created_at, id LIMIT $4`
 
-// RunningSubjectRequests are RunningRecoveries for exports and erasures. It is for the sweep.
+// RunningSubjectRequests is RunningRecoveries for exports and erasures. It is for the sweep.
 func (s *Store) RunningSubjectRequests(
 	ctx context.Context, grace time.Duration, last RunningSubjectRequest, limit int,
 ) ([]RunningSubjectRequest, error) {

@@ -12,23 +12,25 @@ import (
 	"earshot/internal/publicid"
 )
 
-// This file has the SQL of the e-mails to end-users. A person is the hash of an address here, as with
-// votes: members' votes and comments are the team's, and tell of no end-user.
+// This file has the SQL of the e-mails to end-users. A recipient is identified by a hash of the
+// e-mail address, as in votes. Votes and comments of members do not count, because members are not
+// end-users.
 
-// The statements that end a window, in their order. $1 is the organization, $2 the digest.
+// endWindowSQL are the statements that end a window, in their order. $1 is the organization, $2 the
+// digest.
 var endWindowSQL = []string{
-	// What is committed later is the next window's.
+	// Updates that are committed later belong to the next window.
 	`UPDATE subscriber_updates SET digest_id = $2 WHERE organization_id = $1 AND digest_id IS NULL`,
-	// An e-mail tells of each post and each entry once: of a post from its first status in the
-	// window to its present one, of an entry as it is now.
+	// An e-mail mentions each post and each entry once. For a post, it compares the first status in
+	// the window with the present one.
 	`DELETE FROM subscriber_updates u WHERE u.organization_id = $1 AND u.digest_id = $2 AND EXISTS (
   SELECT FROM subscriber_updates o WHERE o.digest_id = $2 AND (o.post_id = u.post_id OR o.entry_id = u.entry_id) AND (o.created_at, o.id) < (u.created_at, u.id))`,
 	`UPDATE subscriber_updates u SET status = p.status FROM posts p
 WHERE u.organization_id = $1 AND u.digest_id = $2 AND p.organization_id = $1 AND p.id = u.post_id`,
 	`DELETE FROM subscriber_updates WHERE organization_id = $1 AND digest_id = $2 AND post_id IS NOT NULL
   AND status IS NOT DISTINCT FROM previous_status`,
-	// Whoever is a contact by now and wrote, voted for, or commented on one of the posts, or follows the
-	// changelog. Whether they may have an e-mail is judged when it is written.
+	// The recipients wrote, voted for or commented on one of the posts, or follow the changelog, and
+	// are contacts by now. The sender checks each recipient's permission when it writes the e-mail.
 	`WITH moved AS (SELECT p.id, p.contact_id, p.author_user_id FROM ` + readableSQL + `),
 persons AS (
   SELECT c.email_hash FROM moved m JOIN contacts c ON c.organization_id = $1 AND c.id = m.contact_id
@@ -46,8 +48,8 @@ WHERE EXISTS (SELECT FROM contacts c WHERE c.organization_id = $1 AND c.email_ha
 }
 
 const (
-	// readableSQL are the posts of a digest that everybody can read: of public boards, there, and not
-	// merged, which is another post's story.
+	// readableSQL selects the posts of a digest that everybody can read: those of public boards that
+	// are neither deleted nor merged into another post.
 	readableSQL = `subscriber_updates u
 JOIN posts p ON p.organization_id = $1 AND p.id = u.post_id AND p.deleted_at IS NULL AND p.merged_into_id IS NULL
 JOIN boards b ON b.organization_id = $1 AND b.id = p.board_id AND b.public
@@ -55,8 +57,8 @@ WHERE u.organization_id = $1 AND u.digest_id = $2`
 	byMemberSQL = `EXISTS (SELECT FROM users w WHERE w.organization_id = $1 AND w.id = k.author_user_id AND w.kind = 'member')`
 )
 
-// EndWindow puts what an organization's end-users are to be told of into a digest, with an e-mail for
-// each of them.
+// EndWindow collects an organization's updates for end-users into a digest, with an e-mail for each
+// recipient.
 func EndWindow(ctx context.Context, tx *db.Tx, of publicid.Organization, digest uuid.UUID) error {
 	for _, statement := range endWindowSQL {
 		if _, err := tx.ExecContext(ctx, statement, of, digest); err != nil {
@@ -66,7 +68,7 @@ func EndWindow(ctx context.Context, tx *db.Tx, of publicid.Organization, digest 
 	return nil
 }
 
-// RemoveTold removes what all were told of whom it concerns.
+// RemoveTold removes the updates of digests that have no e-mails left to send.
 func RemoveTold(ctx context.Context, tx *db.Tx, of publicid.Organization) error {
 	_, err := tx.ExecContext(ctx, `DELETE FROM subscriber_updates u WHERE u.organization_id = $1 AND u.digest_id IS NOT NULL
   AND NOT EXISTS (SELECT FROM subscriber_mails m WHERE m.digest_id = u.digest_id)`, of)
@@ -76,7 +78,7 @@ func RemoveTold(ctx context.Context, tx *db.Tx, of publicid.Organization) error 
 	return nil
 }
 
-// PendingMail is an e-mail to an end-user that somebody has taken to send it.
+// PendingMail is an e-mail to an end-user that a worker has taken to send it.
 type PendingMail struct {
 	ID        publicid.SubscriberMail
 	Digest    uuid.UUID
@@ -89,8 +91,8 @@ UPDATE subscriber_mails SET due_at = now() + make_interval(secs => $2) WHERE id 
   SELECT id FROM subscriber_mails WHERE organization_id = $1 AND due_at <= now() ORDER BY due_at, id LIMIT 1 FOR UPDATE SKIP LOCKED)
 RETURNING id, digest_id, email_hash, created_at`
 
-// TakeMail takes an e-mail of the organization in the context that is due, for so long; nil is that
-// none is. Until then nobody else takes it.
+// TakeMail takes a due e-mail of the organization in the context, or returns nil if none is due. No
+// other worker takes the e-mail until the lease ends.
 func (s *Store) TakeMail(ctx context.Context, lease time.Duration) (*PendingMail, error) {
 	of, err := organizationOf(ctx, db.TypeSubscriberMail)
 	if err != nil {
@@ -112,7 +114,7 @@ func (s *Store) TakeMail(ctx context.Context, lease time.Duration) (*PendingMail
 	return &found[0], nil
 }
 
-// MovedPost is a post whose status is another one.
+// MovedPost is a post whose status has changed.
 type MovedPost struct {
 	Title, Slug, Board, Status string
 }
@@ -126,8 +128,8 @@ const movedPostsSQL = `SELECT p.title, p.slug, b.slug, u.status FROM ` + readabl
     SELECT FROM users g WHERE g.organization_id = $1 AND g.id = p.author_user_id AND g.kind = 'guest' AND g.email_hash = $3))
 ORDER BY p.id DESC LIMIT $4`
 
-// MovedPosts are the posts of a digest that a person of the organization in the context wrote, voted
-// for, or commented on, and that everybody can read now.
+// MovedPosts returns the posts of a digest that the recipient wrote, voted for or commented on, and
+// that everybody can read now. The organization is the one of the context.
 func (s *Store) MovedPosts(ctx context.Context, m *PendingMail, limit int) ([]MovedPost, error) {
 	return mailed(ctx, s, movedPostsSQL, m, func(row pgx.CollectableRow) (p MovedPost, err error) {
 		return p, row.Scan(&p.Title, &p.Slug, &p.Board, &p.Status)
@@ -145,7 +147,7 @@ JOIN changelog_entries e ON e.organization_id = $1 AND e.id = u.entry_id AND e.s
 JOIN boards b ON b.organization_id = $1 AND b.id = e.board_id AND b.public AND b.show_changelog
 WHERE u.organization_id = $1 AND u.digest_id = $2 ORDER BY e.published_at DESC, e.id DESC LIMIT $3`
 
-// PublishedEntries are the entries of a digest that everybody can read now.
+// PublishedEntries returns the entries of a digest that everybody can read now.
 func (s *Store) PublishedEntries(ctx context.Context, m *PendingMail, limit int) ([]PublishedEntry, error) {
 	return mailed(ctx, s, publishedEntriesSQL, m, func(row pgx.CollectableRow) (e PublishedEntry, err error) {
 		return e, row.Scan(&e.Title, &e.Slug, &e.Board, &e.Version)
@@ -174,8 +176,8 @@ SELECT organization_id FROM (
   UNION SELECT organization_id FROM subscriber_mails WHERE due_at <= now() - make_interval(secs => $1)
 ) due WHERE organization_id > $2::uuid ORDER BY organization_id LIMIT $3`
 
-// OverdueSubscribers are the organizations, behind the last one, that have had something to tell their
-// end-users for longer than the grace. It is for the sweep.
+// OverdueSubscribers returns the organizations whose updates or e-mails for end-users are overdue by
+// more than the grace period. The page begins after the organization last. It is for the sweep.
 func (s *Store) OverdueSubscribers(
 	ctx context.Context, grace time.Duration, last publicid.Organization, limit int,
 ) ([]publicid.Organization, error) {

@@ -9,12 +9,13 @@ import (
 	"earshot/ent/db"
 )
 
-// Suppressed are addresses that take no e-mail, of all organizations together: it is one mailbox. They
-// are kept as the hashes that contacts have, and nothing else is.
+// A suppression is an address to which we send no more e-mail. It applies to all organizations,
+// because they would all write to the same mailbox. Only the hash of the address is stored, as in
+// contacts.
 
-// Suppress has nobody mail the addresses with these hashes. It returns how many weren't suppressed yet.
+// Suppress suppresses the addresses with these hashes. It returns how many were not suppressed yet.
 func (s *Store) Suppress(ctx context.Context, hashes ...[]byte) (int, error) {
-	// In one order, so that two don't wait for each other.
+	// All callers insert in the same order, which prevents deadlocks.
 	done, err := s.pool.Exec(ctx, `INSERT INTO mail_suppressions (email_hash)
 SELECT DISTINCT hash FROM unnest($1::bytea[]) AS h(hash) ORDER BY hash ON CONFLICT DO NOTHING`, hashes)
 	if err != nil {
@@ -23,7 +24,7 @@ SELECT DISTINCT hash FROM unnest($1::bytea[]) AS h(hash) ORDER BY hash ON CONFLI
 	return int(done.RowsAffected()), nil
 }
 
-// IsSuppressed reports whether nobody mails the address with a hash.
+// IsSuppressed reports whether the address with this hash is suppressed.
 func (s *Store) IsSuppressed(ctx context.Context, hash []byte) (is bool, err error) {
 	err = s.pool.QueryRow(ctx, `SELECT EXISTS (SELECT FROM mail_suppressions WHERE email_hash = $1)`, hash).Scan(&is)
 	if err != nil {
@@ -32,7 +33,7 @@ func (s *Store) IsSuppressed(ctx context.Context, hash []byte) (is bool, err err
 	return is, nil
 }
 
-// Suppressed are those of the hashes whose addresses nobody mails.
+// Suppressed returns the set of those hashes whose addresses are suppressed.
 func (s *Store) Suppressed(ctx context.Context, hashes [][]byte) (map[string]bool, error) {
 	rows, err := s.pool.Query(ctx, `SELECT email_hash FROM mail_suppressions WHERE email_hash = ANY ($1::bytea[])`, hashes)
 	if err != nil {
@@ -49,7 +50,7 @@ func (s *Store) Suppressed(ctx context.Context, hashes [][]byte) (map[string]boo
 	return all, nil
 }
 
-// Unsuppress lets the address with a hash be mailed again.
+// Unsuppress lifts the suppression of the address with this hash.
 func Unsuppress(ctx context.Context, tx *db.Tx, hash []byte) error {
 	if _, err := tx.ExecContext(ctx, `DELETE FROM mail_suppressions WHERE email_hash = $1`, hash); err != nil {
 		return errors.Wrap(err, "lift a suppression")

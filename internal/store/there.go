@@ -9,12 +9,12 @@ import (
 	"earshot/internal/publicid"
 )
 
-// There says what of a list's parts an organization has.
+// There reports which of a list's board, contact and tags exist in an organization.
 type There struct {
 	Board bool
-	// Contact is true where none was asked for.
+	// Contact is also true if the list is not filtered by a contact.
 	Contact bool
-	// Tags is how many of the tags.
+	// Tags is the number of tags that exist.
 	Tags int
 }
 
@@ -23,8 +23,8 @@ SELECT EXISTS (SELECT FROM boards WHERE organization_id = $1 AND id = $2),
   $3::uuid IS NULL OR EXISTS (SELECT FROM contacts WHERE organization_id = $1 AND id = $3),
   (SELECT count(*) FROM tags WHERE organization_id = $1 AND id = ANY ($4))`
 
-// WhatIsThere looks for a board, and a contact and tags that its posts are filtered by, in
-// the organization of the context.
+// WhatIsThere looks for a board, and for the contact and tags of a filter of its posts, in the
+// organization of the context.
 func (s *Store) WhatIsThere(ctx context.Context, on publicid.Board, contact *publicid.Contact, tags []publicid.Tag) (t There, err error) {
 	of, err := organizationOf(ctx, db.TypeBoard)
 	if err != nil {

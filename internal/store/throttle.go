@@ -10,11 +10,13 @@ import (
 	"earshot/internal/publicid"
 )
 
-// This file has the token buckets of webhooks with a throttle, one for all processes, by
-// hand-written SQL as in ratelimits.go. A bucket holds a second's tokens and is two moments, by the
-// database's clock: when it is full again, and the last turn that was given out. Its row is in a
-// table of its own, which nobody else locks: a change of a webhook that takes long holds up no
-// token. The webhooks are those of deliveries that are being claimed, of whatever organization.
+// This file has the token buckets of webhooks with a throttle, in hand-written SQL as in
+// ratelimits.go. All processes share them. The webhooks are those of deliveries that are being
+// claimed, of any organization.
+//
+// A bucket holds the tokens of one second. Its state is two times by the database's clock: the time
+// at which it is full again, and the last turn in line. Buckets have their own table, so a slow
+// change of a webhook does not delay tokens.
 
 // WebhookTokenAsk asks for a token for one attempt of a delivery.
 type WebhookTokenAsk struct {
@@ -22,34 +24,38 @@ type WebhookTokenAsk struct {
 	Delivery publicid.Delivery
 	// Number of the attempt, from 1.
 	Number int
-	// WorkflowID and RunID are of the run that answers for the delivery.
+	// WorkflowID and RunID identify the run that is responsible for the delivery.
 	WorkflowID, RunID string
-	// Later is an attempt that has waited, or is a retry. It doesn't stand in line behind others; a
-	// first attempt does.
+	// Later is true for an attempt that has waited or is a retry. It does not stand in line behind
+	// others, unlike a first attempt.
 	Later bool
 }
 
-// WebhookToken is what became of a WebhookTokenAsk.
+// WebhookToken is the answer to a WebhookTokenAsk.
 type WebhookToken struct {
-	// Granted: begin the attempt after Wait. Otherwise Wait ends with the delivery's turn, when
-	// it has to ask again.
+	// Granted is true if the attempt may begin after Wait. Otherwise the delivery's turn comes after
+	// Wait, and it has to ask again then.
 	Granted bool
 	Wait    time.Duration
-	// Noted: the delivery's row says when the turn is, and which run answers for it.
+	// Noted is true if the delivery's row has the turn and the run that is responsible for it.
 	Noted bool
-	// Crowded: there is neither a token nor a turn, because the line is too long.
+	// Crowded is true if there is neither a token nor a turn, because the line is too long.
 	Crowded bool
 }
 
-// A turn is in the delivery's row when the line has it. So who asks again before its turn, because
-// the process that was told of it was killed, keeps it, and nobody stands behind turns that
-// nobody takes. A row that somebody holds isn't waited for.
+// A delivery without a token gets a turn: a place in line, and the time at which it asks again. The
+// statement adds a turn to the line and to the delivery's row together. A delivery that asks again
+// before its turn keeps it, for example after its process was killed. Abandoned turns therefore
+// never make the line longer. If the delivery's row is locked, the statement does not wait for it and
+// does not note the turn.
 //
-// Of the others who ask together, later attempts come first and older deliveries before younger
-// ones. The nth has its token when the bucket, which lacks what flows in until it is full, has
-// let n flow in: a bucket that is full has a second's tokens at once. Who isn't granted one within
-// $7 seconds stands in line, behind its last turn. Turns are as far apart as tokens and reach $8
-// seconds ahead. A line is of the limit that it began with.
+// The other deliveries get tokens in this order: later attempts first, then first attempts, and
+// older deliveries before younger ones. The nth gets its token when n tokens have flowed into the
+// bucket on top of its deficit. A full bucket has the tokens of one second immediately.
+//
+// A delivery that would wait longer than $7 seconds for its token goes to the end of the line. Turns
+// are as far apart as tokens, and reach at most $8 seconds ahead. A change of the limit begins a new
+// line.
 const throttleSQL = `
 WITH asked AS (
   SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::int[], $4::text[], $5::text[], $6::bool[]) WITH ORDINALITY
@@ -114,9 +120,9 @@ INSERT INTO webhook_throttles (webhook_id)
 SELECT id FROM webhooks WHERE id = ANY ($1::uuid[]) AND max_per_second IS NOT NULL AND deleted_at IS NULL ORDER BY id
 ON CONFLICT DO NOTHING`
 
-// TakeWebhookTokens asks for tokens, to be had within a time, or for turns within a longer one.
-// Answers are in the order of the asks. Where there is no throttle any more, or no webhook, a token
-// is granted.
+// TakeWebhookTokens asks for tokens that are available within a time, or for turns within a longer
+// time ahead. Answers are in the order of the asks. A webhook that is deleted or no longer has a
+// throttle grants every token.
 func (s *Store) TakeWebhookTokens(ctx context.Context, within, ahead time.Duration, asks []WebhookTokenAsk) ([]WebhookToken, error) {
 	var tokens []WebhookToken
 	err := again(func() (err error) {
@@ -129,7 +135,7 @@ func (s *Store) TakeWebhookTokens(ctx context.Context, within, ahead time.Durati
 	return tokens, nil
 }
 
-// takeWebhookTokens makes the buckets that aren't there and takes out of all, in one round trip.
+// takeWebhookTokens creates missing buckets and takes tokens, in one round trip.
 func (s *Store) takeWebhookTokens(ctx context.Context, within, ahead time.Duration, asks []WebhookTokenAsk) ([]WebhookToken, error) {
 	webhooks, deliveries := make([]string, len(asks)), make([]string, len(asks))
 	numbers, later := make([]int, len(asks)), make([]bool, len(asks))
@@ -163,7 +169,7 @@ DELETE FROM webhook_throttles WHERE webhook_id IN (
   WHERE NOT EXISTS (SELECT FROM webhooks h WHERE h.id = t.webhook_id AND h.max_per_second IS NOT NULL AND h.deleted_at IS NULL)
   FOR UPDATE OF t SKIP LOCKED)`
 
-// RemoveThrottles removes the buckets of webhooks that have no throttle any more, or are gone.
+// RemoveThrottles removes the buckets of webhooks that are deleted or no longer have a throttle.
 func (s *Store) RemoveThrottles(ctx context.Context) error {
 	if _, err := s.pool.Exec(ctx, removeThrottlesSQL); err != nil {
 		return errors.Wrap(err, "remove buckets of webhooks")

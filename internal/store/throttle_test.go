@@ -14,7 +14,7 @@ import (
 	"earshot/internal/testkit"
 )
 
-// What the worker asks for: a token within a second, a turn within ten minutes.
+// The worker asks for a token within a second, or a turn within ten minutes.
 const (
 	within = time.Second
 	ahead  = 10 * time.Minute
@@ -60,7 +60,7 @@ func (o *outbox) askAll(asks []store.WebhookTokenAsk) []store.WebhookToken {
 	return tokens
 }
 
-// firsts ask for first attempts of n new deliveries, which have rows, for a run.
+// firsts returns asks for the first attempts of n new deliveries with rows, for a run.
 func (o *outbox) firsts(n int, of string) []store.WebhookTokenAsk {
 	o.t.Helper()
 	asks := make([]store.WebhookTokenAsk, n)
@@ -182,7 +182,7 @@ func TestWhoAsksAgainAfterAKillKeepsItsTurnAndNobodyStandsBehindTurnsThatAreLost
 		for i := range again {
 			again[i].WorkflowID = of
 		}
-		o.bucket("full_at = '-infinity'") // nobody took a token meanwhile
+		o.bucket("full_at = '-infinity'") // no token was taken meanwhile
 		for i, token := range o.askAll(again) {
 			require.False(t, token.Granted || token.Crowded, "%d", i)
 			require.True(t, token.Noted, "the run that asked last answers for it")
@@ -253,8 +253,8 @@ func TestTheBucketOfAWebhookWithoutAThrottleIsRemoved(t *testing.T) {
 	require.Zero(t, buckets())
 }
 
-// Each attempt begins at a moment that the bucket knows, in whatever process. No second may have
-// more of these than a full bucket and what flows into it within that second.
+// The bucket determines the start of each attempt, in any process. No second may have more starts
+// than the tokens of a full bucket and those that flow in within that second.
 func TestProcessesTogetherGetWhatABucketHolds(t *testing.T) {
 	t.Parallel()
 	url := testkit.Database(t)

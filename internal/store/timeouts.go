@@ -10,33 +10,31 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// What a process that serves waits for the database, so that a row or table that
-// somebody holds, or a database that stands still, ends in an answer. Postgres itself
-// keeps these times, on each connection: it also does where the process can't.
+// These timeouts limit how long a serving process waits for the database. Without them, a locked row
+// or a stalled database would leave requests without an answer. Postgres enforces lockTimeout and
+// statementTimeout on each connection, even if the process stalls.
 //
-// They hold for all that the process does. Deliveries, sweeps and the retention do
-// something again that was cut off, and lose nothing by it: a batch of attempts gives
-// up after 5 s anyway, and an outcome is recorded again until it is there. Commands
-// have no such limits, so a migration takes the time that it takes.
+// They apply to everything that the process does. Deliveries, sweeps and the retention repeat work
+// that was cut off, and lose nothing. A batch of attempts gives up after 5 s anyway, and the worker
+// tries to record an outcome until it succeeds. Commands such as a migration have no such limits.
 const (
-	// lockTimeout is a thousand times what a transaction of ours holds a lock for, and
-	// twice what others wait for their transaction meanwhile.
+	// lockTimeout is a thousand times as long as our transactions hold a lock, and twice
+	// transactionTimeout.
 	lockTimeout = 10 * time.Second
-	// statementTimeout is for the longest statement that is meant to be: to delete a
-	// webhook with its log of some million deliveries.
+	// statementTimeout is longer than any statement should take. Large removals go page by page.
 	statementTimeout = time.Minute
-	// connectionTimeout is as long as AcquireTransaction waits: a change that
-	// finds no connection within it stands behind many others.
+	// connectionTimeout equals transactionTimeout. A change that gets no connection within this time
+	// is behind many others.
 	connectionTimeout = 5 * time.Second
 )
 
-// limited are the parameters of a connection that keeps the times. What the database's
-// URL says of them counts more.
+// limited adds the timeouts to the parameters of a connection. Parameters in the database's URL take
+// precedence.
 func limited(parameters map[string]string) {
 	for name, limit := range map[string]time.Duration{
 		"lock_timeout":      lockTimeout,
 		"statement_timeout": statementTimeout,
-		// The process stands still in the middle of a transaction, and its locks with it.
+		// A process that stalls in the middle of a transaction would keep its locks.
 		"idle_in_transaction_session_timeout": statementTimeout,
 	} {
 		if _, given := parameters[name]; !given {
@@ -45,8 +43,8 @@ func limited(parameters map[string]string) {
 	}
 }
 
-// connector hands the pool's connections to database/sql, and waits for one for some
-// seconds only, however much time the caller has.
+// connector gives the pool's connections to database/sql. It waits for one no longer than
+// connectionTimeout, however much time the caller has.
 type connector struct{ driver.Connector }
 
 func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
@@ -55,19 +53,19 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	return c.Connector.Connect(ctx)
 }
 
-// The SQLSTATEs of what ends because somebody else is in the way, and nothing was done.
+// unavailable are the SQLSTATEs of failures that are not the caller's fault and that changed
+// nothing.
 var unavailable = map[string]bool{
-	"55P03": true,                               // a lock wasn't to be had in time
+	"55P03": true,                               // a lock was not available in time
 	"57014": true,                               // a statement took too long
-	"25P03": true,                               // a transaction stood still
+	"25P03": true,                               // a transaction was idle for too long
 	"53300": true,                               // there are too many connections
 	"57P01": true, "57P02": true, "57P03": true, // the server stops, crashed, or starts
 	readOnly: true, // it is a standby, or became one
 }
 
-// Unavailable reports whether an error says that the database wasn't to be had in the
-// time that there was, and that nothing was changed. To do the same again later may
-// succeed.
+// Unavailable reports whether an error means that the database was not available in time, and that
+// nothing was changed. A retry may succeed.
 func Unavailable(err error) bool {
 	var (
 		failed  *pgconn.PgError
@@ -83,8 +81,8 @@ func Unavailable(err error) bool {
 	return errors.As(err, &away) || errors.Is(err, context.DeadlineExceeded) || connectionLost(err)
 }
 
-// Unknown reports whether an error is of a commit that the database didn't answer, so that
-// nobody knows whether it is there.
+// Unknown reports whether an error is of a commit that the database did not answer. Such a
+// transaction may or may not be committed.
 func Unknown(err error) bool {
 	var (
 		failed  *pgconn.PgError
@@ -93,7 +91,7 @@ func Unknown(err error) bool {
 	return errors.As(err, &unknown) && !errors.As(err, &failed)
 }
 
-// unknownOutcome is an error of a commit: where the database didn't answer, it may have
+// unknownOutcome is an error of a commit. If the database did not answer, the transaction may be
 // committed.
 type unknownOutcome struct{ error }
 

@@ -49,7 +49,7 @@ func TestAProcessThatServesHasTheDatabaseEndWhatTakesTooLong(t *testing.T) {
 	require.Equal(t, "7s", setting(t, serving(t, url+"&lock_timeout=7s"), "lock_timeout"), "the operator's own")
 }
 
-// setting reads one of the connection's.
+// setting reads a setting of the store's connections.
 func setting(t *testing.T, s *store.Store, name string) (value string) {
 	t.Helper()
 	ctx := store.System(t.Context(), "a test")

@@ -10,24 +10,23 @@ import (
 	"earshot/internal/publicid"
 )
 
-// ErrBusy is returned by AcquireTransaction where an organization's other transactions took too
-// long to end.
+// ErrBusy is returned by AcquireTransaction if the organization's other transactions took too long.
 var ErrBusy = errors.New("the organization has too many transactions under way")
 
-// transactionTimeout is some hundred times what a transaction takes, and less than callers
-// mostly wait.
+// transactionTimeout is some hundred times as long as a transaction takes, and shorter than most
+// callers wait.
 const transactionTimeout = 5 * time.Second
 
-// newTransactionLimit bounds the transactions that each organization has under way in this
-// process, so that those that wait for one hot row hold only a part of the pool,
-// and key look-ups and everybody else find connections.
+// newTransactionLimit limits the transactions that each organization has under way in this process.
+// Transactions that wait for one hot row then hold only a part of the pool, and other organizations
+// and look-ups of keys still get connections.
 func newTransactionLimit(size int) *inflight.Limit[publicid.Organization] {
 	return inflight.NewLimit[publicid.Organization](size, transactionTimeout)
 }
 
-// AcquireTransaction waits until the organization may have one more transaction under
-// way, of as many as half of the pool, and returns ErrBusy after some seconds. It holds
-// no connection meanwhile.
+// AcquireTransaction waits until the organization may have one more transaction under way, and
+// returns ErrBusy after some seconds. An organization may use at most half of the pool. It holds no
+// connection while it waits.
 func (s *Store) AcquireTransaction(ctx context.Context, of publicid.Organization) (release func(), err error) {
 	release, err = s.transactions.Acquire(ctx, of)
 	if errors.Is(err, inflight.ErrBusy) {

@@ -23,12 +23,12 @@ import (
 	"earshot/internal/testkit/apptest"
 )
 
-// fastDeadlocks lets the database look for deadlocks after 20 ms instead of a
-// second, so that a test of many of them doesn't take a second for each.
+// fastDeadlocks makes the database look for deadlocks after 20 ms instead of a second, because some
+// tests have many deadlocks.
 const fastDeadlocks = "&options=-c%20deadlock_timeout%3D20"
 
-// A webhook goes with its whole log, page by page, while batches take the rows of that log,
-// in an order of their own. Rows that were written again lie elsewhere than their ids say.
+// The retention removes a deleted webhook with its log, page by page, while batches lock rows of the
+// log in another order. Updated rows are no longer stored in the order of their ids.
 func TestAWebhookIsDeletedWhileItsDeliveriesAreUnderWay(t *testing.T) {
 	t.Parallel()
 	app := apptest.Start(t, apptest.Options{DatabaseURL: testkit.Database(t) + fastDeadlocks})
@@ -49,7 +49,7 @@ func TestAWebhookIsDeletedWhileItsDeliveriesAreUnderWay(t *testing.T) {
 	}
 }
 
-// removeDeleted removes what is left of webhooks that were deleted, as the retention does.
+// removeDeleted removes the rows of deleted webhooks, as the retention does.
 func removeDeleted(ctx context.Context, s *store.Store) error {
 	for at := new(store.DeletedPlace); at != nil; {
 		_, _, next, err := s.RemoveDeleted(ctx, *at)
@@ -86,8 +86,7 @@ func (o *outbox) retrySome(ids []publicid.Delivery) {
 	}
 }
 
-// deleteAmid deletes the webhook while all of its deliveries are claimed and
-// recorded, by several processes at once.
+// deleteAmid deletes the webhook while several processes claim and record all of its deliveries.
 func (o *outbox) deleteAmid(n *apptest.Tenant, ids []publicid.Delivery) {
 	o.t.Helper()
 	ctx := o.t.Context()
@@ -131,8 +130,8 @@ func successes(ids []publicid.Delivery) []store.Result {
 	return results
 }
 
-// The same with a worker: receivers fail, so that deliveries come again and again,
-// until their webhooks are deleted.
+// The same with a worker: the receiver fails, so that deliveries are retried until their webhooks
+// are deleted.
 func TestAWorkerGoesOnQuietlyWhenWebhooksAreDeleted(t *testing.T) {
 	t.Parallel()
 	logs := testkit.NewLogs()
@@ -170,7 +169,8 @@ func TestAWorkerGoesOnQuietlyWhenWebhooksAreDeleted(t *testing.T) {
 	require.Equal(t, 1, app.Store.Client().Delivery.Query().CountX(n.Context(t.Context())), "nothing is left behind")
 }
 
-// Its log may have millions of rows, and batches hold some of them at any moment.
+// The log of a webhook may have millions of rows, and batches hold locks on some of them at any
+// moment.
 func TestADeletionOfAWebhookWaitsForNoneOfItsDeliveries(t *testing.T) {
 	t.Parallel()
 	app := apptest.Start(t, apptest.Options{})
@@ -232,7 +232,7 @@ func TestARemovalThatIsKilledAfterAPageLeavesTheWebhookToBeFound(t *testing.T) {
 	o.deleted()
 	tx, err := o.pool.Begin(t.Context())
 	require.NoError(t, err)
-	// As a record holds it.
+	// RecordResults takes the same lock.
 	_, err = tx.Exec(t.Context(), "SELECT FROM deliveries WHERE id = $1 FOR NO KEY UPDATE", held.UUID())
 	require.NoError(t, err)
 	require.NoError(t, removeDeleted(t.Context(), o.store))
@@ -242,7 +242,7 @@ func TestARemovalThatIsKilledAfterAPageLeavesTheWebhookToBeFound(t *testing.T) {
 	require.Empty(t, o.deliveries())
 }
 
-// All that looks at deliveries for the service passes over those of a deleted webhook.
+// All queries of the service skip the deliveries of a deleted webhook.
 func TestNobodyFindsTheDeliveriesOfADeletedWebhook(t *testing.T) {
 	t.Parallel()
 	o := newOutboxAlone(t)

@@ -9,30 +9,30 @@ import (
 	"earshot/internal/publicid"
 )
 
-// MostInHealth is how many deliveries a look at a webhook's health reads, of its last day and of
-// what is pending: 10,000 take 30 ms, and a million, which some webhook has in a day, would take a
-// hundred times that.
+// MostInHealth is the most deliveries that WebhookHealth reads, of the recent ones and of the
+// pending ones. 10,000 take 30 ms. A webhook with a million in a day would take a hundred times as
+// long.
 const MostInHealth = 10_000
 
-// WebhookHealth is what became of a webhook's deliveries that were created since a moment, and
-// what is pending.
+// WebhookHealth has the outcomes of a webhook's deliveries that were created since a time, and its
+// pending deliveries.
 type WebhookHealth struct {
 	Since                       time.Time
 	Delivered, Failed, Attempts int
-	// AttemptDuration is of the last attempt of each delivery, TimeToDelivery from the
-	// creation of each one that succeeded to then.
+	// AttemptDuration is of the last attempt of each delivery. TimeToDelivery is from the creation
+	// of each successful delivery to its success.
 	AttemptDuration, TimeToDelivery Percentiles
-	// Pending are those of any time, up to MostInHealth.
+	// Pending counts the pending deliveries of any age, up to MostInHealth.
 	Pending         int
 	OldestPendingAt *time.Time
 }
 
-// Percentiles are in milliseconds; nil where there is nothing.
+// Percentiles are in milliseconds, or nil without deliveries.
 type Percentiles struct{ P50, P95 *int }
 
-// What is recent is asked for as a range of the index that begins with the webhook, and in its
-// order, so that no other one is taken: for a webhook that has much, the database would rather go
-// through what all others have.
+// The statement asks for recent deliveries as a range of the index that begins with the webhook, and
+// in the order of that index. For a webhook with many deliveries, Postgres would otherwise choose an
+// index that contains the deliveries of all webhooks.
 const webhookHealthSQL = `
 WITH recent AS MATERIALIZED (
   SELECT status, attempt_count, duration_ms, created_at,
@@ -55,8 +55,8 @@ SELECT CASE WHEN deliveries = $4 THEN oldest END, delivered, failed, attempts, a
   (SELECT count(*) FROM waiting), (SELECT created_at FROM waiting ORDER BY id LIMIT 1)
 FROM lasted`
 
-// WebhookHealth looks at a webhook's deliveries since a moment, the newest of them where there
-// are more than MostInHealth.
+// WebhookHealth reads a webhook's deliveries since a time. If there are more than MostInHealth, it
+// reads the newest of them.
 func (s *Store) WebhookHealth(
 	ctx context.Context, organization publicid.Organization, webhook publicid.Webhook, since time.Time,
 ) (h WebhookHealth, err error) {

@@ -9,7 +9,8 @@ import (
 	"earshot/internal/store"
 )
 
-// Two thousand more than are read, a second apart, the younger half of which is pending.
+// The webhook has 2,000 more deliveries than are read, one second apart. The younger half is
+// pending.
 func TestTheHealthOfAWebhookThatHasMuchIsOfItsNewestDeliveries(t *testing.T) {
 	t.Parallel()
 	o := newOutbox(t)

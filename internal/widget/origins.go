@@ -19,19 +19,19 @@ import (
 )
 
 const (
-	// maxOrigins is more than a product has sites, and all of them fit into a header.
+	// maxOrigins is more than the sites of a product, and few enough for all to fit into a header.
 	maxOrigins = 20
-	// maxOrigin is the longest name of a host with its scheme and port.
+	// maxOrigin is the length of the longest host name with its scheme and port.
 	maxOrigin = 267
 )
 
-// originPattern is what the contract says of an origin; checkOrigin looks closer.
+// originPattern is the contract's pattern for an origin; checkOrigins is stricter.
 var originPattern = regexp.MustCompile(`^https?://[a-z0-9.-]+(:[0-9]{1,5})?$`)
 
-// label is a part of a host's name.
+// label matches one label of a host name.
 var label = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 
-// Origins are those of the pages that may hold the widget of the organization in the context.
+// Origins returns the origins that may embed the widget of the organization in the context.
 func (s *Service) Origins(ctx context.Context) ([]string, error) {
 	of, err := s.store.Client().Organization.Query().Only(ctx)
 	if err != nil {
@@ -40,7 +40,7 @@ func (s *Service) Origins(ctx context.Context) ([]string, error) {
 	return of.WidgetOrigins, nil
 }
 
-// ReplaceOrigins replaces them all. Only owners and admins may.
+// ReplaceOrigins replaces all origins. Only owners and admins may call it.
 func (s *Service) ReplaceOrigins(ctx context.Context, origins []string) ([]string, error) {
 	wanted, err := checkOrigins(origins)
 	if err != nil {
@@ -69,7 +69,8 @@ func (s *Service) ReplaceOrigins(ctx context.Context, origins []string) ([]strin
 	return wanted, err
 }
 
-// checkOrigins judges them, and brings each into the form in which browsers send it, once.
+// checkOrigins validates the origins and converts each to the form that browsers send. It removes
+// duplicates.
 func checkOrigins(origins []string) ([]string, error) {
 	var bad problem.Fields
 	if len(origins) > maxOrigins {
@@ -93,10 +94,10 @@ func checkOrigins(origins []string) ([]string, error) {
 	return wanted, bad.Err()
 }
 
-// ports are those that browsers leave out.
+// ports are the default ports, which browsers omit.
 var ports = map[string]string{"http": "80", "https": "443"}
 
-// normalOrigin is an origin as browsers send it, or why it can't be one that is allowed.
+// normalOrigin returns an origin as browsers send it, or the reason why it is not allowed.
 func normalOrigin(o string) (normal, why string) {
 	u, err := url.Parse(o)
 	if err != nil {
@@ -106,7 +107,7 @@ func normalOrigin(o string) (normal, why string) {
 	if len(host) > 253 || slices.ContainsFunc(strings.Split(host, "."), func(part string) bool { return !label.MatchString(part) }) {
 		return "", "must have the name of a host, in ASCII"
 	}
-	// Anybody on the way could put a page of theirs into the place of one without encryption.
+	// Without encryption, an attacker in the network could replace the page.
 	if u.Scheme == "http" && host != "localhost" && !strings.HasSuffix(host, ".localhost") && host != "127.0.0.1" {
 		return "", "must be https; http is for localhost alone"
 	}
@@ -123,7 +124,7 @@ func normalOrigin(o string) (normal, why string) {
 	return normal, ""
 }
 
-// Allows reports whether pages of an origin may hold the organization's widget.
+// Allows reports whether pages of an origin may embed the organization's widget.
 func Allows(of *db.Organization, origin string) bool {
 	return origin != "" && slices.Contains(of.WidgetOrigins, origin)
 }

@@ -12,11 +12,11 @@ import (
 	"earshot/internal/store"
 )
 
-// resealPage is how many secrets a rotation of the sealing key reads at once.
+// resealPage is the number of secrets that a rotation of the sealing key reads at a time.
 const resealPage = 100
 
-// ResealSecrets seals anew, with the first key, every secret that isn't sealed with it, of all
-// organizations. It may end at any moment and be run again.
+// ResealSecrets seals all secrets of all organizations with the first key, except those that
+// already are. It can be interrupted at any point and run again.
 func (s *Service) ResealSecrets(ctx context.Context) (seal.Resealed[publicid.WidgetSecret], error) {
 	ctx = store.System(ctx, "the operator rotates the sealing keys")
 	return seal.ResealAll(func(last publicid.WidgetSecret) ([]*db.WidgetSecret, error) {
@@ -39,6 +39,6 @@ func (s *Service) ResealSecrets(ctx context.Context) (seal.Resealed[publicid.Wid
 		if err != nil {
 			return 0, true, errors.Wrap(err, "seal a secret of a widget anew")
 		}
-		return n, true, nil // none where it was deleted meanwhile
+		return n, true, nil // none if it was deleted meanwhile
 	})
 }

@@ -17,15 +17,15 @@ import (
 
 const (
 	secretPrefix = "wgsec_"
-	// Two, so that one takes over from the other without a moment in which neither is valid.
+	// With two secrets, one can replace the other without a gap.
 	maxSecrets = 2
 )
 
-// newSecret has 256 bits, as much as the hash of the signatures.
+// newSecret returns a secret of at least 256 bits, the size of the signatures' hash.
 func newSecret() string { return secretPrefix + rand.Text() + rand.Text() }
 
-// CreateSecret makes a secret and returns it, for the only time. A third one is problem.Conflict.
-// Only owners and admins may.
+// CreateSecret makes a secret and returns its value, which is never shown again. A third secret is
+// problem.Conflict. Only owners and admins may call it.
 func (s *Service) CreateSecret(ctx context.Context) (made *db.WidgetSecret, secret string, err error) {
 	secret = newSecret()
 	err = s.changes.Run(ctx, func(c *change.Change) error {
@@ -51,7 +51,7 @@ func (s *Service) CreateSecret(ctx context.Context) (made *db.WidgetSecret, secr
 	return made, secret, err
 }
 
-// Secrets lists the organization's secrets, oldest first, without the secrets themselves.
+// Secrets lists the organization's secrets, oldest first, without their values.
 func (s *Service) Secrets(ctx context.Context, q page.Query) (page.Page[*db.WidgetSecret], error) {
 	var bad problem.Fields
 	limit := q.Size(&bad, page.Standard, page.Max)
@@ -71,8 +71,8 @@ func (s *Service) Secrets(ctx context.Context, q page.Query) (page.Page[*db.Widg
 	return page.Cut(list, rows, limit, page.ByID(func(w *db.WidgetSecret) string { return w.ID.String() })), nil
 }
 
-// DeleteSecret removes a secret: tokens that were signed with it are refused from then on,
-// everywhere. One that leaked can be removed whatever the billing state. Only owners and admins may.
+// DeleteSecret removes a secret. Every process refuses its tokens from then on. It works in every
+// billing state, so that a leaked secret can be removed. Only owners and admins may call it.
 func (s *Service) DeleteSecret(ctx context.Context, id publicid.WidgetSecret) error {
 	return s.changes.RunUnpaid(ctx, func(c *change.Change) error {
 		if err := access.LockForAdmin(ctx, c); err != nil {
@@ -90,7 +90,7 @@ func (s *Service) DeleteSecret(ctx context.Context, id publicid.WidgetSecret) er
 	})
 }
 
-// secret is the secret with an id, of the organization in the context; "" is that there is none.
+// secret returns the value of a secret of the organization in the context; "" if there is none.
 func (s *Service) secret(ctx context.Context, id publicid.WidgetSecret) (string, error) {
 	found, err := s.store.Client().WidgetSecret.Get(ctx, id)
 	if db.IsNotFound(err) {

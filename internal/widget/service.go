@@ -1,6 +1,6 @@
-// Package widget keeps what an organization's widget needs: the origins of the pages that may
-// hold it, and the secrets with which the organization's servers sign who looks at such a page.
-// README.md states the rules.
+// Package widget has the settings of an organization's widget: its origins and its secrets. Pages of
+// the origins may embed the widget. With the secrets, the organization's servers sign tokens for
+// end-users. README.md states the rules.
 package widget
 
 import (
@@ -18,7 +18,7 @@ type Service struct {
 	secrets  *seal.Box
 }
 
-// New makes the service from its collaborators. The box holds the secrets.
+// New makes the service. The box seals the secrets.
 func New(s *store.Store, changes *change.Runner, people *contacts.Service, secrets *seal.Box) *Service {
 	return &Service{store: s, changes: changes, contacts: people, secrets: secrets}
 }

@@ -18,7 +18,7 @@ func TestMain(m *testing.M) { apptest.Main(m) }
 
 type object = map[string]any
 
-// tenant is an organization with what these tests ask of it.
+// tenant is an organization with the helpers of these tests.
 type tenant struct{ *apptest.Tenant }
 
 func together(t *testing.T, tests map[string]func(*testing.T, *tenant), environ ...string) {
@@ -26,7 +26,7 @@ func together(t *testing.T, tests map[string]func(*testing.T, *tenant), environ 
 	apptest.Together(t, func(n *apptest.Tenant) *tenant { return &tenant{n} }, tests, environ...)
 }
 
-// secret is one of the widget with its id.
+// secret is a secret of the widget with its id.
 type secret struct{ id, text string }
 
 func (n *tenant) secret(t *testing.T) secret {
@@ -36,7 +36,8 @@ func (n *tenant) secret(t *testing.T) secret {
 	return secret{made.Data()["id"].(string), made.Data()["secret"].(string)}
 }
 
-// claims are those of a good token, with some in the place of others; nil leaves one out.
+// claims returns the claims of a valid token with some of them replaced. A nil value removes a
+// claim.
 func (n *tenant) claims(with object) jwt.MapClaims {
 	all := jwt.MapClaims{
 		"sub": "u-1", "iss": n.Organization.ID.String(), "aud": "widget", "iat": in(0), "exp": in(time.Hour),
@@ -49,10 +50,10 @@ func (n *tenant) claims(with object) jwt.MapClaims {
 	return all
 }
 
-// in is a moment as tokens have it.
+// in returns a time in the format of tokens.
 func in(d time.Duration) int64 { return time.Now().Add(d).Unix() }
 
-// signed is a token of a server that has the secret.
+// signed returns a token that is signed with the secret.
 func (s secret) signed(t *testing.T, claims jwt.MapClaims) string {
 	t.Helper()
 	return s.by(t, jwt.SigningMethodHS256, []byte(s.text), claims, nil)
@@ -72,13 +73,13 @@ func (s secret) by(t *testing.T, method jwt.SigningMethod, key any, claims jwt.M
 	return text
 }
 
-// asked is the context of a request of the widget, which nobody's key makes.
+// asked returns the context of a request of the widget, which has no API key.
 func (n *tenant) asked(t *testing.T) context.Context {
 	t.Helper()
 	return change.WithCaller(t.Context(), &change.Caller{Organization: n.Organization})
 }
 
-// identify is what becomes of a token: "" or the reason of its refusal.
+// identify returns "" or the reason why a token is refused.
 func (n *tenant) identify(t *testing.T, token string) string {
 	t.Helper()
 	err := n.App.Widget.Identify(n.asked(t), token, always)
@@ -97,5 +98,5 @@ func (n *tenant) contacts(t *testing.T) []any {
 	return n.Do(t, http.MethodGet, "/v1/contacts", nil).Body["data"].([]any)
 }
 
-// always is that the organization's allowance isn't used up.
+// always allows every request within the organization's limit.
 func always() error { return nil }

@@ -16,16 +16,16 @@ import (
 )
 
 const (
-	// Audience is whom a token is for. A server that signs tokens for others too, with the same
-	// secret by mistake, says so.
+	// Audience is the audience of a token. It excludes tokens for other services that a server
+	// signs with the same secret by mistake.
 	Audience = "widget"
-	// maxLife is how long a token may be valid: it is in a page, where others may find it.
+	// maxLife bounds the life of a token, because a token is in a page and may be stolen there.
 	maxLife = time.Hour
-	// skew is how far the clock of the server that signs may be off.
+	// skew is the tolerated deviation of the signing server's clock.
 	skew = time.Minute
 )
 
-// claims are what a token says.
+// claims are the claims of a token.
 type claims struct {
 	jwt.RegisteredClaims
 	Email    nullable.Nullable[string] `json:"email"`
@@ -42,10 +42,10 @@ func (c *claims) traits() contacts.Traits {
 	}
 }
 
-// Identify makes or fills the contact whom a token names, of the organization in the context. A
-// token may come again for as long as it is valid, from anybody who has seen it: identify fills
-// what isn't known yet, by what the organization itself has signed, so that changes nothing. May is
-// asked once the token is known to be good.
+// Identify creates or completes the contact that a token names, in the organization of the context.
+// A valid token may arrive again from any client that has seen it. A repetition is harmless,
+// because identify only fills in missing traits, and the organization has signed these. Identify
+// calls may after it has verified the token.
 func (s *Service) Identify(ctx context.Context, token string, may func() error) error {
 	c, err := s.verify(ctx, token)
 	if err != nil {
@@ -81,17 +81,17 @@ var reasons = map[string]string{
 	reasonAudience:  "The token's aud must be widget.",
 }
 
-// refused says why, and nothing of what stands in the token.
+// refused returns the reason and no content of the token.
 func refused(reason string) error {
 	return problem.New(problem.Unauthorized, reasons[reason]).With("reason", reason)
 }
 
-// verify returns what a token says, or problem.Unauthorized with the reason.
+// verify returns the claims of a token, or problem.Unauthorized with the reason.
 func (s *Service) verify(ctx context.Context, token string) (*claims, error) {
 	var said claims
-	var failed error // ours, not the token's
+	var failed error // an error of ours, not of the token
 	parser := jwt.NewParser(
-		// The one algorithm: what a token says of itself must not choose.
+		// Only one algorithm is valid, because a token must not choose its own.
 		jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}),
 		jwt.WithIssuer(change.CallerOf(ctx).Organization.ID.String()), jwt.WithAudience(Audience),
 		jwt.WithExpirationRequired(), jwt.WithIssuedAt(), jwt.WithLeeway(skew), jwt.WithStrictDecoding(),
@@ -118,10 +118,10 @@ func (s *Service) verify(ctx context.Context, token string) (*claims, error) {
 
 var errUnknownKey = errors.New("unknown key")
 
-// secretOf is the secret that a token names; "" is that there is none.
+// secretOf returns the secret that a token names; "" if there is none.
 func (s *Service) secretOf(ctx context.Context, t *jwt.Token) (string, error) {
 	if _, demanding := t.Header["crit"]; demanding {
-		return "", nil // it wants something understood that isn't (RFC 7515, 4.1.11)
+		return "", nil // it requires an extension that is not supported (RFC 7515, 4.1.11)
 	}
 	kid, _ := t.Header["kid"].(string)
 	id := publicid.Read[publicid.WidgetSecret](kid)
@@ -131,8 +131,8 @@ func (s *Service) secretOf(ctx context.Context, t *jwt.Token) (string, error) {
 	return s.secret(ctx, id)
 }
 
-// reasonOf tells the reason of the library's refusal. What the error says besides may hold parts
-// of the token, and goes nowhere.
+// reasonOf maps an error of the library to a reason. The text of the error is dropped, because it
+// may contain parts of the token.
 func reasonOf(err error) string {
 	for _, known := range []struct {
 		of     error

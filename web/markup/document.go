@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// A document (body.json) is a tree of nodes as ProseMirror and the editors on it write them. It
-// may be anything, though: it is stored as it came. What is made of it here is a closed list of
-// elements; a node that isn't known shows what is inside it.
+// A document (body.json) is a tree of nodes as ProseMirror and editors based on it write them. It
+// is stored unchecked and may contain anything. The conversion emits a closed list of elements. An
+// unknown node is replaced by its children.
 
 type node struct {
 	Type    string `json:"type"`
@@ -30,24 +30,25 @@ type attrs struct {
 	Href  any `json:"href"`
 }
 
-// maxDepth is deeper than people nest quotes and lists; what is below it is left out.
+// maxDepth is deeper than people nest quotes and lists. Deeper nodes are left out.
 const maxDepth = 24
 
-// blocks are the elements of nodes, by both ways in which editors spell them.
+// blocks maps types of nodes to elements. Editors spell some types in two ways.
 var blocks = map[string]string{
 	"paragraph": "p", "blockquote": "blockquote",
 	"bulletList": "ul", "bullet_list": "ul", "orderedList": "ol", "ordered_list": "ol",
 }
 
-// items are the nodes that are an li in a list. Elsewhere one would end an li of the page.
+// items are the types of nodes that become an li inside a list. Outside a list, an li would close
+// an li of the page.
 var items = map[string]bool{"listItem": true, "list_item": true}
 
-// inline are the elements of marks.
+// inline maps types of marks to elements.
 var inline = map[string]string{
 	"bold": "strong", "strong": "strong", "italic": "em", "em": "em", "strike": "del", "code": "code",
 }
 
-// documentHTML is the document as HTML; "" where it is no document, or shows nothing.
+// documentHTML returns the document as HTML, or "" if it is invalid or has no visible text.
 func documentHTML(document json.RawMessage) string {
 	var root node
 	if json.Unmarshal(document, &root) != nil || root.Type != "doc" {
@@ -63,7 +64,7 @@ func documentHTML(document json.RawMessage) string {
 
 type documentWriter struct {
 	out strings.Builder
-	// shows is whether there is anything to read.
+	// shows is true if there is visible text.
 	shows bool
 }
 
@@ -109,7 +110,7 @@ func (w *documentWriter) element(name string, n *node, depth int) {
 	w.out.WriteString("</" + name + ">")
 }
 
-// heading is the element of a heading: the page's own are above those of a text.
+// heading returns the element of a heading. Headings of a text rank below those of the page.
 func heading(level any) string {
 	switch level {
 	case 1.0:
@@ -121,7 +122,7 @@ func heading(level any) string {
 	}
 }
 
-// maxMarks are more than there are different ones.
+// maxMarks is more than there are types of marks.
 const maxMarks = 8
 
 func (w *documentWriter) text(n *node) {
@@ -145,7 +146,7 @@ func (w *documentWriter) text(n *node) {
 	}
 }
 
-// linkSchemes are those of addresses that a text may lead to.
+// linkSchemes are the URL schemes that a link may have.
 var linkSchemes = []string{"http", "https", "mailto"}
 
 func mayLinkTo(address string) bool {

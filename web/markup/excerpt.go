@@ -7,12 +7,12 @@ import (
 	"github.com/yuin/goldmark/text"
 )
 
-// excerptLength is two lines of a wide screen.
+// excerptLength fills two lines of a wide screen.
 const excerptLength = 240
 
-// Excerpt is the beginning of a text in Markdown, in one line and without its marks.
+// Excerpt returns the beginning of a Markdown text in one line, without markup.
 func Excerpt(source string) string {
-	// Marks and the targets of links are as long again at most, mostly.
+	// Markup and link targets rarely make a text more than twice as long.
 	raw := []byte(shortened(source, 2*excerptLength))
 	var out strings.Builder
 	_ = ast.Walk(markdown.Parser().Parse(text.NewReader(raw)), func(n ast.Node, entering bool) (ast.WalkStatus, error) {

@@ -1,4 +1,4 @@
-// Package markup makes HTML of what people write, and lets nothing else through.
+// Package markup converts the texts of users to HTML with a closed list of elements.
 package markup
 
 import (
@@ -19,13 +19,13 @@ import (
 	"earshot/web/messages"
 )
 
-// elements are all that a text may become. It has no pictures: they would come from elsewhere,
-// and tell there who reads.
+// elements are the only elements in the output. Pictures are not allowed, because they would report
+// readers to third parties.
 var elements = []string{
 	"p", "br", "hr", "strong", "em", "del", "code", "pre", "blockquote", "ul", "ol", "li", "h3", "h4", "h5", "a",
 }
 
-// sanitizer lets those elements through and nothing else, whatever the walkers before it wrote.
+// sanitizer removes everything except these elements. It checks the output of both converters.
 var sanitizer = func() *bluemonday.Policy {
 	p := bluemonday.NewPolicy()
 	p.AllowElements(elements...)
@@ -38,8 +38,7 @@ var sanitizer = func() *bluemonday.Policy {
 	return p
 }()
 
-// markdown is CommonMark without HTML: people who write <button> mean the word. Addresses
-// become links.
+// markdown is CommonMark without HTML, so the text <button> stays a word. URLs become links.
 var markdown = goldmark.New(goldmark.WithParser(parser.NewParser(
 	parser.WithBlockParsers(
 		util.Prioritized(parser.NewSetextHeadingParser(), 100), util.Prioritized(parser.NewThematicBreakParser(), 200),
@@ -55,7 +54,7 @@ var markdown = goldmark.New(goldmark.WithParser(parser.NewParser(
 	parser.WithParagraphTransformers(util.Prioritized(parser.LinkReferenceParagraphTransformer, 100)),
 )), goldmark.WithExtensions(extension.Linkify, extension.Strikethrough))
 
-// markdownHTML is a text in Markdown as HTML.
+// markdownHTML converts Markdown to HTML.
 func markdownHTML(source string) string {
 	raw := []byte(source)
 	doc := markdown.Parser().Parse(text.NewReader(raw))
@@ -87,7 +86,7 @@ func tooDeep(doc ast.Node) bool {
 	return deepest > 2*maxDepth
 }
 
-// adapt puts headings below those of the page, and a link in the place of each picture.
+// adapt moves headings below those of the page and replaces each picture by a link.
 func adapt(doc ast.Node) {
 	var pictures []*ast.Image
 	_ = ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
@@ -115,35 +114,35 @@ func adapt(doc ast.Node) {
 	}
 }
 
-// bodyRoom is how much HTML the texts of one page may come to together: twenty of the longest
-// posts. What is beyond shows its beginning only.
+// bodyRoom bounds the HTML of all texts of one page: twenty of the longest posts. A text beyond the
+// bound shows only its beginning.
 const bodyRoom = 1 << 20
 
-// markdownWork is how many marks of Markdown times bytes of text are worked on for one page. The
-// parser takes time with that product in the worst case, some 0.2 s for as much as this. People
-// write a mark in ten characters at most, so an article of 30 KB is below it. A text that has no
-// room is shown as it was typed.
+// markdownWork bounds the Markdown of one page: the number of marks times the bytes of the text. In
+// the worst case, the parser's time grows with this product, and the bound takes about 0.2 s.
+// People write at most one mark in ten characters, so an article of 30 KB is below the bound. A
+// text beyond it is shown as plain text.
 const markdownWork = 100_000_000
 
-// beginning is how many characters are shown of a text that is too long.
+// beginning is the number of characters that are shown of an overlong text.
 const beginning = 1000
 
-// Bodies makes HTML of the texts of one page.
+// Bodies converts the texts of one page to HTML.
 type Bodies struct {
-	// Words are those of the page.
+	// Words are the messages of the page.
 	Words      *messages.Words
 	left, work int
 }
 
-// New begins a page.
+// New makes the Bodies of a page.
 func New(w *messages.Words) *Bodies { return &Bodies{w, bodyRoom, markdownWork} }
 
-// HTML is a body as HTML: its document, or its text where it has none that can be shown.
+// HTML converts a body to HTML. It uses the document, or the text if the document shows nothing.
 func (b *Bodies) HTML(document json.RawMessage, plain string) template.HTML {
 	return template.HTML(b.safe(document, plain)) //nolint:gosec // the only way to tell the template that it is
 }
 
-// safe is HTML that has passed the sanitizer, or the beginning of a text that was escaped.
+// safe returns sanitized HTML, or the escaped beginning of an overlong text.
 func (b *Bodies) safe(document json.RawMessage, plain string) string {
 	if len(document)+len(plain) > b.left {
 		return b.cut(plain)
@@ -169,7 +168,7 @@ func (b *Bodies) markdown(text string) string {
 	return markdownHTML(text)
 }
 
-// marks counts what a parser of Markdown looks twice at.
+// marks counts the characters that a Markdown parser may read twice.
 func marks(text string) (n int) {
 	for i := range len(text) {
 		switch text[i] {
@@ -184,7 +183,7 @@ func marks(text string) (n int) {
 	return n
 }
 
-// typed is a text as it was typed, in its paragraphs and lines.
+// typed returns a plain text as HTML with its paragraphs and lines.
 func typed(text string) string {
 	var out strings.Builder
 	for paragraph := range strings.SplitSeq(strings.ReplaceAll(text, "\r\n", "\n"), "\n\n") {
@@ -199,7 +198,7 @@ func (b *Bodies) cut(plain string) string {
 	return "<p><em>" + html.EscapeString(b.Words.Text("text.long")) + "</em></p><p>" + html.EscapeString(shortened(plain, beginning)) + "</p>"
 }
 
-// shortened is a text of so many characters at most.
+// shortened cuts a text to the given number of characters.
 func shortened(text string, most int) string {
 	n := 0
 	for i := range text {

@@ -25,7 +25,7 @@ func shown(t testing.TB, document, plain string) string {
 	return string(b.HTML(json.RawMessage(document), plain))
 }
 
-// doc is a document of nodes.
+// doc is a document with the given nodes.
 func doc(nodes string) string { return `{"type":"doc","content":[` + nodes + `]}` }
 
 func TestADocumentBecomesHTML(t *testing.T) {
@@ -102,7 +102,7 @@ func TestWhatNestsTooDeepIsLeftOutOrShownPlain(t *testing.T) {
 	require.Equal(t, "<p>"+html.EscapeString(quoted)+"</p>", shown(t, "", quoted))
 }
 
-// What takes a parser long is shown as it was typed, and doesn't keep it from the texts beside it.
+// A slow text is shown as plain text and does not affect the texts beside it.
 func TestTextsThatWouldTakeLongAreShownAsTheyWereTyped(t *testing.T) {
 	t.Parallel()
 	b := New(english(t))
@@ -128,7 +128,7 @@ func TestAnExcerptIsOneLineWithoutMarks(t *testing.T) {
 	require.Equal(t, strings.Repeat("ä", excerptLength)+" …", Excerpt(strings.Repeat("ä", 50_000)))
 }
 
-// safe holds HTML against the list of what a text may become.
+// safe requires that HTML has only the allowed elements.
 func safe(t *testing.T, made string) {
 	t.Helper()
 	var open []string

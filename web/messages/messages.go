@@ -1,4 +1,4 @@
-// Package messages has the words of the pages, in each of their languages.
+// Package messages has the texts of the pages in each language.
 package messages
 
 import (
@@ -15,20 +15,20 @@ import (
 //go:embed *.json
 var files embed.FS
 
-// Languages are the languages of the pages. The first is for readers who want none of them.
+// Languages are the languages of the pages. The first is the default.
 var Languages = []language.Tag{language.English, language.German}
 
-// matcher finds the one that a reader understands best.
+// matcher picks the best language for a reader.
 var matcher = language.NewMatcher(Languages)
 
-// Words are the messages of the pages in a language, by their keys.
+// Words are the messages of one language, by key.
 type Words struct {
 	// Tag is the language.
 	Tag   language.Tag
 	texts map[string]string
 }
 
-// Load reads the words of a language.
+// Load reads the messages of a language.
 func Load(tag language.Tag) (*Words, error) {
 	file, err := files.ReadFile(tag.String() + ".json")
 	if err != nil {
@@ -41,10 +41,10 @@ func Load(tag language.Tag) (*Words, error) {
 	return w, nil
 }
 
-// maxAcceptLanguage is longer than the header of any browser: the parser takes time for each entry.
+// maxAcceptLanguage is longer than any browser's header. The parser's time grows with each entry.
 const maxAcceptLanguage = 500
 
-// Best is the index of the language for a reader, by Accept-Language.
+// Best returns the index of the best language for an Accept-Language header.
 func Best(header string) int {
 	if len(header) > maxAcceptLanguage {
 		return 0
@@ -60,8 +60,8 @@ func Best(header string) int {
 	return i
 }
 
-// Text is the message with the key, and the value in the place for it. A key that isn't
-// there shows itself, so that it is noticed.
+// Text returns the message with the key and puts the value into its placeholder. A missing message
+// shows its key, so that the error is visible.
 func (w *Words) Text(key string, value ...string) string {
 	text, ok := w.texts[key]
 	if !ok {
@@ -73,7 +73,7 @@ func (w *Words) Text(key string, value ...string) string {
 	return text
 }
 
-// Count is the message for a number of things.
+// Count returns the message for a number of things.
 func (w *Words) Count(key string, n int) string {
 	if n == 1 {
 		return w.Text(key + ".one")
@@ -81,7 +81,7 @@ func (w *Words) Count(key string, n int) string {
 	return w.Text(key+".other", strconv.Itoa(n))
 }
 
-// Date is a moment in words, in UTC, for readers without scripts.
+// Date formats a time in words, in UTC, for readers without scripts.
 func (w *Words) Date(at time.Time) string {
 	at = at.UTC()
 	return strings.NewReplacer(

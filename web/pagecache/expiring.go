@@ -9,16 +9,16 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// Expiring keeps what was read or made until it is to be read again, and forgets what wasn't asked for
-// for longest. A caller that asks for what is being read waits for that.
+// Expiring is a cache whose values expire. A full cache removes the least recently used value.
+// Concurrent callers with the same key share one read.
 type Expiring[T any] struct {
-	// sizeOf is how many bytes something takes, and whether it is kept at all.
+	// sizeOf returns the bytes of a value, and whether the cache keeps it.
 	sizeOf func(T) (size int, keep bool)
 	most   int
 	flight singleflight.Group
 
 	mu     sync.Mutex
-	recent *list.List // of *expiring[T], the latest first
+	recent *list.List // of *expiring[T], the most recently used first
 	by     map[string]*list.Element
 	size   int
 }
@@ -30,21 +30,21 @@ type expiring[T any] struct {
 	size  int
 }
 
-// expiringOverhead of what is kept, beside its own size and its key.
+// expiringOverhead is the memory of an entry besides its value and its key.
 const expiringOverhead = 512
 
-// NewExpiring keeps up to so many bytes.
+// NewExpiring makes a cache of at most the given number of bytes.
 func NewExpiring[T any](most int, sizeOf func(T) (size int, keep bool)) *Expiring[T] {
 	return &Expiring[T]{sizeOf: sizeOf, most: most, recent: list.New(), by: map[string]*list.Element{}}
 }
 
-// Get is what has the key.
+// Get returns the value with the key. It reads the value if the cache does not have it.
 func (m *Expiring[T]) Get(ctx context.Context, key string, read func(context.Context) (T, time.Time, error)) (T, error) {
 	if found := m.find(key); found != nil {
 		return found.value, nil
 	}
 	found, err, _ := m.flight.Do(key, func() (any, error) {
-		// It is for all who wait, so none of them may cancel it.
+		// All waiting callers share the value, so no caller may cancel the read.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), MakeTimeout)
 		defer cancel()
 		value, until, err := read(ctx)
@@ -101,7 +101,7 @@ func (m *Expiring[T]) remove(e *list.Element) {
 	m.size -= gone.size
 }
 
-// Shared is what has the key, read within the last moment. Anew has it read now.
+// Shared returns a value that is at most boardFresh old. With anew, it reads the value now.
 func Shared[T any](ctx context.Context, of *Expiring[T], anew bool, key string, read func(context.Context) (T, error)) (T, error) {
 	if anew {
 		return read(ctx)

@@ -1,5 +1,5 @@
-// Package pagecache bounds what anonymous readers cost: a page that many look at is made once a
-// second, and only so many are made at once.
+// Package pagecache bounds the cost of anonymous readers. A popular page is rendered once a second,
+// and the number of pages rendered at the same time is limited.
 package pagecache
 
 import (
@@ -13,32 +13,31 @@ import (
 )
 
 const (
-	// A page is never older than a second with all that it shows, so one that has just become
-	// private is still there for a second at most: what the pages of a board have in common is read
-	// again after boardFresh, and a page is made again pageFresh after that. If a page were kept only
-	// as long as its board, all pages of a board would expire at once and be made in one burst, and
-	// the API would wait for the processors meanwhile.
+	// A page and all its data are at most one second old, so a page that becomes private disappears
+	// within a second. The shared data of a board lives for boardFresh, and a rendered page for
+	// pageFresh. With equal lives, all pages of a board would expire together. Rendering them in
+	// one burst would take the processors from the API.
 	boardFresh = 200 * time.Millisecond
 	pageFresh  = time.Second - boardFresh
-	// MaxKept is what all that are kept come to: some hundred pages, of which few are read at a time.
+	// MaxKept bounds the size of all cached pages: some hundred pages, of which few are popular at
+	// a time.
 	MaxKept = 16 << 20
-	// slotWait is what a reader still waits for.
+	// slotWait is a delay that a reader accepts.
 	slotWait = 2 * time.Second
-	// MakeTimeout ends what nobody waits for any more: some hundred times what a page takes.
+	// MakeTimeout ends abandoned work. It is some hundred times the usual duration.
 	MakeTimeout = 10 * time.Second
 )
 
-// ErrBusy is that there was no slot.
+// ErrBusy means that no slot became free in time.
 var ErrBusy = errors.New("too many pages are being made")
 
-// SlotsOf is how many pages are made at once: as many as half of the processors, at most a quarter
-// of the connections to the database, so that readers leave the other half and most of the
-// connections to the API.
+// SlotsOf returns the number of pages that are rendered at the same time. It is half of the
+// processors, but at most a quarter of the database connections. The rest is for the API.
 func SlotsOf(processors int, connections int32) int {
 	return max(1, min(processors/2, int(connections/4)))
 }
 
-// Cache makes pages, only so many at once, and keeps them for a moment.
+// Cache limits the pages that are rendered at the same time, and keeps each page for a moment.
 type Cache[T any] struct {
 	slots   chan struct{}
 	wait    time.Duration
@@ -46,36 +45,38 @@ type Cache[T any] struct {
 	kept    *Expiring[T]
 }
 
-// New makes a cache with so many slots, for which a reader waits; 0 is two seconds. Refused counts
-// the readers who found none. Size is how many bytes a page has.
+// New makes a cache with the given slots. A reader waits for a slot for at most wait; 0 means two
+// seconds. The counter refused counts the readers without a slot. size returns the bytes of a page.
 func New[T any](slots int, wait time.Duration, refused metric.Int64Counter, size func(T) int) *Cache[T] {
 	if wait == 0 {
 		wait = slotWait
 	}
 	return &Cache[T]{
 		slots: make(chan struct{}, max(1, slots)), wait: wait, refused: refused,
-		// What has room in a connection's own memory: slow readers may hold it.
+		// Only pages that fit into a connection's own memory are kept, because slow readers hold
+		// them.
 		kept: NewExpiring(MaxKept, func(page T) (bytes int, small bool) { return size(page), size(page) <= memory.FreeAnswer }),
 	}
 }
 
-// ForActs is for those who act: slots of their own, half as many, and nothing is kept.
+// ForActs makes a cache for visitors who act. It has slots of its own, half as many, and keeps no
+// pages.
 func (c *Cache[T]) ForActs() *Cache[T] {
 	return &Cache[T]{slots: make(chan struct{}, max(1, cap(c.slots)/2)), wait: c.wait, refused: c.refused}
 }
 
-// Get is the page with the key: one that was just made, the one that is being made, or a new one.
+// Get returns the page with the key: a recent one, the one in progress, or a new one.
 func (c *Cache[T]) Get(ctx context.Context, key string, produce func(context.Context) (T, error)) (T, error) {
 	return c.kept.Get(ctx, key, func(ctx context.Context) (page T, until time.Time, err error) {
 		page, err = c.InSlot(ctx, func(ctx context.Context) (T, error) {
-			until = time.Now().Add(pageFresh) // of what is read from now on
+			until = time.Now().Add(pageFresh) // counts from the start of the read
 			return produce(ctx)
 		})
 		return page, until, err
 	})
 }
 
-// InSlot makes a page once there is a slot, and ends with ErrBusy where there is none.
+// InSlot renders a page in a slot. It returns ErrBusy if no slot becomes free in time.
 func (c *Cache[T]) InSlot(ctx context.Context, produce func(context.Context) (T, error)) (page T, err error) {
 	if !c.slot() {
 		c.refused.Add(ctx, 1)
@@ -85,7 +86,7 @@ func (c *Cache[T]) InSlot(ctx context.Context, produce func(context.Context) (T,
 	return produce(ctx)
 }
 
-// slot waits for a slot, and reports whether there was one.
+// slot waits for a slot and reports whether it got one.
 func (c *Cache[T]) slot() bool {
 	select {
 	case c.slots <- struct{}{}:

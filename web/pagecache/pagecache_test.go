@@ -25,7 +25,7 @@ func answering(text string) func(context.Context) (string, error) {
 	return func(context.Context) (string, error) { return text, nil }
 }
 
-// Time is synctest's own: a sleep moves it on, and takes none.
+// The clock belongs to synctest: a sleep advances it and takes no real time.
 func TestAPageThatManyReadIsMadeOnceASecond(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -119,7 +119,7 @@ func TestAPageIsNeverOlderThanASecondWithWhatItWasMadeOf(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, boards := newCache(2), NewExpiring(1<<20, func(string) (int, bool) { return 1, true })
 		began := time.Now()
-		// A page says when what it shows was read.
+		// The content of a page is the time at which its board was read.
 		get := func(page string) (read time.Duration) {
 			a, err := c.Get(t.Context(), page, func(ctx context.Context) (string, error) {
 				return Shared(ctx, boards, false, "board", func(context.Context) (string, error) {

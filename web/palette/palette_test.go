@@ -13,7 +13,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	tier.Properties(100, 30) // as many as in make test-all: they take milliseconds
+	tier.Properties(100, 30) // as many as in make test-all, because they take milliseconds
 	os.Exit(m.Run())
 }
 

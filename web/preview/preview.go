@@ -1,4 +1,4 @@
-// Package preview draws the picture of a page that others show beside a link to it (Open Graph).
+// Package preview draws the picture that other sites show beside a link to a page (Open Graph).
 package preview
 
 import (
@@ -21,14 +21,14 @@ import (
 )
 
 const (
-	width, height        = 1200, 630 // what those who show them ask for
+	width, height        = 1200, 630 // the size that other sites recommend
 	margin               = 80
 	titleSize, titleLine = 68, 84
 	titleLines           = 4
 	smallSize            = 34
 )
 
-// Go's own fonts, which are free and have Latin, Greek and Cyrillic letters.
+// Go's own fonts are free and have Latin, Greek and Cyrillic letters.
 var (
 	boldFont    = mustParse(gobold.TTF)
 	regularFont = mustParse(goregular.TTF)
@@ -37,16 +37,16 @@ var (
 func mustParse(file []byte) *sfnt.Font {
 	f, err := opentype.Parse(file)
 	if err != nil {
-		panic(err) // it is in the binary
+		panic(err) // the font is in the binary
 	}
 	return f
 }
 
-// Preview is a title with a line above and one below it. Its colour has six hexadecimal digits; the
-// pages' own is in its place where it is empty.
+// Preview is a title with a line above and a line below it. Color has six hexadecimal digits; empty
+// means the default colour of the pages.
 type Preview struct{ Above, Title, Below, Color string }
 
-// Draw makes the picture, a PNG.
+// Draw returns the picture as a PNG.
 func (of Preview) Draw() ([]byte, error) {
 	if of.Color == "" {
 		of.Color = "1d4ed8"
@@ -76,7 +76,7 @@ func (of Preview) Draw() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// pen writes on a picture. It isn't shared: a face keeps what it draws with.
+// pen writes on a picture. Pictures never share a pen, because a face has drawing buffers.
 type pen struct {
 	on   draw.Image
 	font *sfnt.Font
@@ -93,8 +93,8 @@ func newPen(on draw.Image, of *sfnt.Font, size float64) (*pen, error) {
 
 const room = fixed.Int26_6((width - 2*margin) << 6)
 
-// lines breaks a text between words, and a long word anywhere. What has no room ends in dots.
-// Characters that the font doesn't have are left out.
+// lines breaks a text between words, and a long word anywhere. A text that is too long ends in an
+// ellipsis. Characters that the font lacks are left out.
 func (p *pen) lines(text string, most int) []string {
 	var lines []string
 	line := ""
@@ -117,7 +117,7 @@ func (p *pen) lines(text string, most int) []string {
 	return lines
 }
 
-// drawable is the part of a text that the font has.
+// drawable returns the characters of a text that the font has.
 func (p *pen) drawable(text string) string {
 	var buffer sfnt.Buffer
 	return strings.Map(func(r rune) rune {
@@ -131,7 +131,7 @@ func (p *pen) drawable(text string) string {
 	}, text)
 }
 
-// cut splits a word where the line ends.
+// cut splits a word at the end of the line.
 func (p *pen) cut(word string) (fits, rest string) {
 	for i := range word {
 		if i > 0 && font.MeasureString(p.face, word[:i]) > room {

@@ -22,7 +22,7 @@ func drawn(t *testing.T, of Preview) image.Image {
 	return picture
 }
 
-// inked is the part of a picture that isn't white, below the line at its top.
+// inked returns the part of a picture that is not white, below the line at its top.
 func inked(picture image.Image) (of image.Rectangle) {
 	for y := 20; y < height; y++ {
 		for x := range width {
@@ -41,7 +41,7 @@ func TestAPictureHasRoomForAnyTitle(t *testing.T) {
 		"without letters that the font has": strings.Repeat("反馈", 100), "lines": "a\nb\tc", "broken": "a\xff\x00b",
 	} {
 		picture := drawn(t, Preview{Above: title, Title: title, Below: title})
-		// Letters may lean out of their box by some pixels.
+		// Letters may extend beyond their box by some pixels.
 		room := image.Rect(margin-8, 0, width-margin+8, height-margin+20)
 		require.True(t, inked(picture).In(room), "%s: %s", what, inked(picture))
 		require.Equal(t, what == "empty" || strings.HasPrefix(what, "without"), inked(picture).Empty(), what)

@@ -1,12 +1,12 @@
-// Package check holds what a receiver wrote down and what the API acknowledged
-// against the service's tables, after a run in which processes were killed.
+// Package check compares the receiver's ledger and the acknowledged writes with the service's
+// tables, after a run in which processes were killed.
 //
-// It is written apart from the service and takes nothing of it: it reads the tables by
-// plain SQL. The ledger is copied into temporary tables beside them, so each rule is a
-// query, and a million deliveries need no memory here. It changes nothing.
+// It shares no code with the service and reads the tables by plain SQL. It copies the ledger into
+// temporary tables of the same database. Each rule is a query, so a million deliveries need no
+// memory here. It changes nothing.
 //
-// Moments of the database, of the ledger and of the kills are compared: they have to
-// come from one machine's clock.
+// It compares times of the database, the ledger and the kills, so all of them must come from the
+// clock of one machine.
 package check
 
 import (
@@ -17,69 +17,69 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Input is what is known of a run from outside.
+// Input is the outside view of a run.
 type Input struct {
 	// LedgerPath is the receiver's ledger.
 	LedgerPath string
-	// Database is the URL of the service's database, as an owner of it. There must be
-	// quiet: see Pending.
+	// Database is the URL of the service's database, with the role of an owner. No delivery may be
+	// pending: see Pending.
 	Database string
 	// Acknowledged are the writes that the API answered with 2xx.
 	Acknowledged []Write
 	Kills        []Kill
-	// MaxAttempts of a delivery, 5 unless the service is told otherwise.
+	// MaxAttempts is the limit of attempts of a delivery. The service's default is 5.
 	MaxAttempts int
-	// DisabledAfter is how many deliveries that failed for good, in a row, disable their
-	// webhook: 50 unless the service is told otherwise.
+	// DisabledAfter is how many permanent failures in a row disable a webhook. The service's default
+	// is 50.
 	DisabledAfter int
-	// Endpoints are the receiver's names of webhooks, by their ids (whk_…): the service
-	// seals their URLs.
+	// Endpoints maps the ids of webhooks (whk_…) to the receiver's names of them, because the
+	// service seals their URLs.
 	Endpoints map[string]string
-	// MayFail are the endpoints that are dead, or were for a time: nothing fails for good
-	// at another one.
+	// MayFail are the endpoints that are dead at any time. Deliveries to other endpoints never fail
+	// permanently.
 	MayFail []string
-	// Erased is who was erased at the end-user's own request.
+	// Erased are the persons who were erased at their own request.
 	Erased Erased
-	// Deleted are the endpoints whose webhooks were deleted, with their deliveries.
+	// Deleted are the endpoints whose webhooks were deleted, together with their deliveries.
 	Deleted []string
 }
 
-// Erased are persons of whom nothing may be left, once there is quiet.
+// Erased describes persons whose data must be gone when no work is pending.
 type Erased struct {
-	// Texts stand in nothing else than their addresses, names and words.
+	// Texts occur only in their addresses, names and texts.
 	Texts []string
-	// Hashes are those of their addresses.
+	// Hashes are the hashes of their addresses.
 	Hashes [][]byte
-	// Subjects are the ids of the contacts, and of what they did. Payloads about these have
-	// other bytes since, so what was received before isn't held against them.
+	// Subjects are the ids of the contacts and of their activity. Payloads about them have new bytes
+	// since the erasure, so earlier receipts aren't compared with them.
 	Subjects []string
 }
 
-// Once begins the title, the text or the name of what is written with an Idempotency-Key.
+// Once is the beginning of the title, text or name of each write with an Idempotency-Key.
 const Once = "Once "
 
-// Write is a change that was acknowledged.
+// Write is an acknowledged change.
 type Write struct {
-	// Subject is the id of what was made or changed: pst_…, cmt_…, vot_…, ctc_… or chg_….
+	// Subject is the id of the new or changed object: pst_…, cmt_…, vot_…, ctc_… or chg_….
 	Subject string
-	// Type is the event that this makes. Several writes of one subject and type make as
-	// many events.
+	// Type is the type of the event. Several writes of one subject and type make as many events.
 	Type string
-	// At is when the answer came.
+	// At is the time of the answer.
 	At time.Time
 }
 
-// Kill is something that was done to the service.
+// Kill is a fault that the harness caused.
 type Kill struct {
-	// What begins with "api" or "worker" where a process of the service died, which
-	// takes a moment. All else is away for a time: "postgres", "temporal", "connections",
-	// "disk full", or a link as in "cut worker-1 to postgres".
+	// The name begins with "api" or "worker" if a process of the service died, which takes a moment.
+	// All else is away for a time: "postgres", "temporal", "connections", "disk full", or a link,
+	// for example "cut worker-1 to postgres".
 	What string
-	// At is when it was done, Back when it was ready again; zero if it never was.
+	// At is the time of the fault. Back is the time at which the target was ready again, or zero if
+	// it never was.
 	At, Back time.Time
 }
 
-// Pending is how many deliveries haven't ended, of webhooks that are there.
+// Pending counts the pending deliveries of webhooks that exist.
 func Pending(ctx context.Context, database string) (n int, err error) {
 	c, err := pgx.Connect(ctx, database)
 	if err != nil {
@@ -93,15 +93,15 @@ func Pending(ctx context.Context, database string) (n int, err error) {
 	return n, nil
 }
 
-// Run holds everything against everything. An error says that nothing could be judged;
-// what is wrong with the service stands in the report.
+// Run checks every rule. An error means that the check itself failed. Faults of the service are in
+// the report.
 func Run(ctx context.Context, in Input) (Report, error) {
 	c, err := pgx.Connect(ctx, in.Database)
 	if err != nil {
 		return Report{}, errors.Wrap(err, "reach the database")
 	}
 	defer func() { _ = c.Close(ctx) }()
-	// All of one moment, and nothing of it stays.
+	// All queries read one snapshot, and the rollback removes the temporary tables.
 	tx, err := c.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead})
 	if err != nil {
 		return Report{}, errors.Wrap(err, "begin to read")

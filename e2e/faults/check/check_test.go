@@ -9,9 +9,8 @@ import (
 	"earshot/e2e/faults/check"
 )
 
-// survived is a world in which all went well: one webhook is healthy, the other dead
-// and disabled at 100 s, a worker was killed at 50 s and Postgres was away from 110.5
-// to 113 s.
+// survived is a world without violations. One webhook is healthy. The other is dead and was
+// disabled at 100 s. A worker was killed at 50 s, and Postgres was away from 110.5 to 113 s.
 func survived(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(t)
@@ -52,7 +51,7 @@ func (w *world) beforeTheKill() {
 func (w *world) aroundTheKill() {
 	w.post("third", 50)
 	d := w.deliver("third", "healthy", 50)
-	w.receive(d, 50.15, 200) // nobody was there any more to record it
+	w.receive(d, 50.15, 200) // The worker was dead and couldn't record it.
 	w.attempt(d, 1, 63.2, 200)
 	w.succeed(d, 63.23)
 	w.fail(w.deliver("third", "dead", 50), 102, "webhook_disabled")
@@ -86,7 +85,7 @@ func TestARunInWhichAllWentWellHasNoViolations(t *testing.T) {
 		Succeeded: 6, Failed: 1, Disabled: 2,
 		Attempts: 13, Receipts: 14, Unrecorded: 1, Duplicates: 1, DuplicateBound: 1,
 		Kills: []check.Recovery{
-			// The next receipt after Back is of 63.205.
+			// The next receipt after Back is at 63.205 s.
 			{Kill: w.in.Kills[0], First: new(11205 * ms)},
 			{Kill: w.in.Kills[1], First: new(1005 * ms), Waited: check.Times{Count: 1, P50: 1005 * ms, Max: 1005 * ms}},
 		},
@@ -101,7 +100,7 @@ func TestARunInWhichAllWentWellHasNoViolations(t *testing.T) {
 func TestWhatWaitedForAProcessIsTimedApartFromWhatWaitedForAServer(t *testing.T) {
 	t.Parallel()
 	w := survived(t)
-	// The last of both before the fourth post, which is received 1.005 s after it.
+	// This is the last kill before the fourth post, which is received 1.005 s after it.
 	w.in.Kills = append(w.in.Kills, check.Kill{What: "worker-1 at after-claim", At: at(112), Back: at(113)})
 	report, err := check.Run(t.Context(), w.input())
 	require.NoError(t, err)

@@ -1,6 +1,6 @@
 package check
 
-// RuleNames are those of all rules.
+// RuleNames returns the names of all rules.
 func RuleNames() (names []string) {
 	for _, r := range rules {
 		names = append(names, r.name)
@@ -8,5 +8,5 @@ func RuleNames() (names []string) {
 	return names
 }
 
-// RunIn is Run in a transaction of the caller's.
+// RunIn is Run in a transaction of the caller.
 var RunIn = run

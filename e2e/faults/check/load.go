@@ -16,10 +16,10 @@ import (
 	"earshot/e2e/faults/ledger"
 )
 
-// eventPage is how many events are read at once: some megabytes.
+// eventPage is how many events are read at a time: some megabytes.
 const eventPage = 5000
 
-// 64 MB for a sort or a hash keeps those of a million rows mostly off the disk.
+// With 64 MB, sorts and hashes of a million rows mostly stay off the disk.
 const tablesSQL = `
 SET LOCAL work_mem = '64MB';
 SET LOCAL TimeZone = 'UTC';
@@ -36,8 +36,8 @@ CREATE TEMP TABLE deleted (endpoint text) ON COMMIT DROP;
 CREATE TEMP TABLE erased (subject text) ON COMMIT DROP;
 CREATE TEMP TABLE traces (line text) ON COMMIT DROP`
 
-// load copies what comes from outside beside the service's tables, and what SQL can't
-// read of the payloads.
+// load copies the input into tables beside those of the service. It also copies hashes and subjects
+// of the payloads, which SQL can't read.
 func load(ctx context.Context, tx pgx.Tx, in Input) error {
 	if _, err := tx.Exec(ctx, tablesSQL); err != nil {
 		return errors.Wrap(err, "make the checker's tables")
@@ -79,16 +79,16 @@ func loadLedger(ctx context.Context, tx pgx.Tx, path string) error {
 	return nil
 }
 
-// receipt is a request that arrived whole, and its end where there was one.
+// receipt is a request that was read whole, with its end if there was one.
 type receipt struct {
 	ledger.Entry
 	ended *time.Time
-	// status is nil for one that wasn't answered.
+	// status is nil if the request wasn't answered.
 	status *int
 }
 
-// receipts ties the entries of each request together. It remembers those that have no
-// end yet, which are as many as the receiver had at once.
+// receipts joins the entries of each request. It keeps only requests without an end in memory, as
+// many as the receiver had at the same time.
 func receipts(entries iter.Seq2[ledger.Entry, error]) iter.Seq2[receipt, error] {
 	return func(yield func(receipt, error) bool) {
 		open := map[int64]ledger.Entry{}
@@ -103,7 +103,7 @@ func receipts(entries iter.Seq2[ledger.Entry, error]) iter.Seq2[receipt, error] 
 			}
 			arrived, ok := open[e.Request]
 			if !ok {
-				continue // it broke before it was whole
+				continue // It broke before it was read whole.
 			}
 			delete(open, e.Request)
 			r := receipt{Entry: arrived, ended: &e.At}
@@ -164,8 +164,8 @@ func loadKills(ctx context.Context, tx pgx.Tx, in Input) error {
 	return nil
 }
 
-// interruptedBy says which attempts something may leave without a record; see
-// outageTimesSQL. Nothing is due to the API, which makes none.
+// interruptedBy returns the kind of outage that excuses missing records; see outageTimesSQL. An
+// outage of the API excuses none, because the API makes no attempts.
 func interruptedBy(what string) string {
 	from, to, cut := strings.Cut(strings.TrimPrefix(what, "cut "), " to ")
 	switch {
@@ -181,7 +181,7 @@ func interruptedBy(what string) string {
 	return "none"
 }
 
-// loadEvents sums up the frozen payloads.
+// loadEvents stores the hash and the subject of each frozen payload.
 func loadEvents(ctx context.Context, tx pgx.Tx) error {
 	last := pgtype.UUID{Valid: true}
 	for {
@@ -210,7 +210,7 @@ func loadEvents(ctx context.Context, tx pgx.Tx) error {
 	}
 }
 
-// subjectOf is the id of what a payload tells of, empty where it can't be read.
+// subjectOf returns the id of the payload's object, or "" if it can't be read.
 func subjectOf(payload []byte) string {
 	type thing struct {
 		ID string `json:"id"`

@@ -7,8 +7,7 @@ import (
 	"earshot/e2e/faults/ledger"
 )
 
-// unrecordedDuring is a receipt without an attempt, one second after something was gone
-// for three.
+// unrecordedDuring adds a receipt without an attempt, one second into a fault of three seconds.
 func unrecordedDuring(what string, status int) func(*world) {
 	return func(w *world) {
 		w.in.Kills = slices.Concat(w.in.Kills, []check.Kill{{What: what, At: at(29), Back: at(32)}})

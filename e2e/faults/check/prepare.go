@@ -8,55 +8,56 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// How exactly moments can be compared, and how long what a kill meets goes on.
+// Tolerances for comparing times, and durations for which a kill has effects.
 const (
-	// attemptTimeout is the service's time for an attempt: a request that arrived
-	// longer ago isn't waited for any more.
+	// attemptTimeout is the service's timeout of an attempt. The service doesn't wait for older
+	// requests.
 	attemptTimeout = 10 * time.Second
-	// recordTime is what the service allows itself to record an outcome: its lease of a
-	// delivery ends so much after the attempt's time.
+	// recordTime is the service's time for recording an outcome. The lease of a delivery ends this
+	// much after the attempt's timeout.
 	recordTime = 2 * time.Second
-	// dying is how long after the moment that the harness notes a killed process may
-	// still be heard of: the kill comes after the note, what was sent before lies in a
-	// socket, and a busy machine lets the receiver wait for its turn.
+	// dying is how long after the noted time a killed process may still be heard. The harness notes
+	// the time before the kill, earlier requests may lie in a socket, and a busy machine delays the
+	// receiver.
 	dying = 2 * time.Second
-	// claimed is how long after Postgres is gone an attempt may begin that was claimed
-	// before: there is no new claim without it, and the request follows at once.
+	// claimed is how long after the loss of Postgres an attempt may begin, if its claim came before.
+	// New claims need Postgres, and the request follows its claim immediately.
 	claimed = time.Second
-	// heartbeat is an activity's timeout: what Temporal gave up while it was away hears of
-	// that with its next heartbeat.
+	// heartbeat is an activity's heartbeat timeout. An activity that Temporal gave up during its
+	// outage learns of it with its next heartbeat.
 	heartbeat = 12 * time.Second
-	// settling: a statement that an outage held up ends within its timeout of 5 s, and
-	// until then what it belongs to is in flight.
+	// settling: a statement delayed by an outage ends within its timeout of 5 s. Until then, its
+	// transaction is in flight.
 	settling = 5 * time.Second
-	// doubt about a webhook: it is stamped before its transaction commits, and so is
-	// an event, which looked for webhooks before. Transactions take milliseconds.
+	// doubt is the uncertainty about the time of a change to a webhook. A webhook and an event are
+	// stamped before their transactions commit, and an event looks for webhooks before its commit.
+	// Transactions take milliseconds.
 	doubt = time.Second
-	// slack between a request's arrival and its attempt: durations are kept in whole
-	// milliseconds and are measured by a steady clock, while the machine's clock was seen to
-	// step by 12 ms during an attempt. The next attempt is a second away.
+	// slack is the tolerance between a request's arrival and its attempt. Durations are in whole
+	// milliseconds of a steady clock, while the machine's clock was seen to step by 12 ms during an
+	// attempt. The next attempt is a second away.
 	slack = 100 * time.Millisecond
-	// lateness of a request that its client has given up, on a busy machine.
+	// lateness is the delay of a request whose client has given up, on a busy machine.
 	lateness = 5 * time.Second
 )
 
-// A webhook that was deleted is gone for everybody, with its log, though its rows are removed
-// page by page later. Names in the rules mean these views.
+// A deleted webhook and its log are invisible to every client, although a job removes the rows page
+// by page later. The names in the rules refer to these views.
 const livingSQL = `
 CREATE TEMP VIEW attempts AS SELECT a.* FROM public.attempts a JOIN public.deliveries d ON d.id = a.delivery_id
   JOIN public.webhooks h ON h.id = d.webhook_id WHERE h.deleted_at IS NULL;
 CREATE TEMP VIEW deliveries AS SELECT d.* FROM public.deliveries d JOIN public.webhooks h ON h.id = d.webhook_id WHERE h.deleted_at IS NULL;
 CREATE TEMP VIEW webhooks AS SELECT * FROM public.webhooks WHERE deleted_at IS NULL`
 
-// An outage is from at to over: a moment where a process died, and else all the time
-// that something was away. Until settled it may show in a transaction.
+// An outage lasts from at to over. If a process died, both are the same moment; otherwise the
+// outage is the time that its target was away. Until settled, it may affect a transaction.
 //
-// It may leave attempts without a record, those whose request arrived up to until:
-//   - A worker that died, or lost its database, may leave the attempts that were in flight.
-//     No other attempt begins, because a claim needs Postgres.
+// It may leave attempts without a record, if their request arrived up to until:
+//   - A worker that died, or lost its database, may leave the attempts that were in flight. No
+//     other attempt begins, because a claim needs Postgres.
 //   - Without Temporal, attempts go on and are recorded. But an activity is cancelled if its
-//     heartbeats fail or Temporal gave it up, and its unanswered requests are cut off. An
-//     answer that arrived is recorded.
+//     heartbeats fail or Temporal gave it up, and its unanswered requests are cut off. An answer
+//     that arrived is recorded.
 //   - If Postgres takes no connection or has no disk, any statement may fail during the outage.
 //   - The API makes no attempts, so an outage of the API excuses no missing record.
 const outagesSQL = `
@@ -80,9 +81,9 @@ FROM kills k WHERE k.n = o.n`
 // interrupts: outage o may have left request q without a record.
 const interrupts = `(o.at <= q.recorded AND o.until >= q.arrived AND (o.interrupts <> 'temporal' OR q.status IS NULL))`
 
-// An event between must_since and must_until has a delivery, one before may_since or
-// after may_until hasn't. In between, and where a webhook was changed since, the rows
-// don't tell. An outage may hold up the transaction of either.
+// An event between must_since and must_until has a delivery. An event before may_since or after
+// may_until has none. In between, and for webhooks changed since, the rows don't tell. An outage
+// may delay the transaction of either.
 const hooksSQL = `
 CREATE TEMP TABLE hooks ON COMMIT DROP AS
 SELECT id, organization_id, events, enabled,
@@ -97,23 +98,22 @@ UPDATE hooks SET
   must_until = CASE WHEN enabled THEN 'infinity' ELSE pg_temp.unsettled(disabled_at, $1) END,
   may_until = CASE WHEN enabled THEN 'infinity' ELSE pg_temp.settled(disabled_at, $1) END`
 
-// settled is when a transaction that was stamped with a moment has committed for sure.
+// settled is the latest time at which a transaction stamped with the moment has committed.
 const settledSQL = `
 CREATE FUNCTION pg_temp.settled(moment timestamptz, doubt interval) RETURNS timestamptz LANGUAGE sql AS $$
   SELECT greatest(moment + doubt, max(settled)) FROM outages WHERE at <= moment + doubt AND settled >= moment - doubt
 $$`
 
-// unsettled is the other way round: what was stamped with an earlier moment has committed
-// before what was stamped with this one.
+// unsettled is the reverse: a transaction stamped before the result had committed before the
+// moment.
 const unsettledSQL = `
 CREATE FUNCTION pg_temp.unsettled(moment timestamptz, doubt interval) RETURNS timestamptz LANGUAGE sql AS $$
   SELECT least(moment, min(at)) - doubt FROM outages WHERE at <= moment + doubt AND settled >= moment - doubt
 $$`
 
-// A request belongs to the attempt during which it arrived. Of several during one
-// attempt one belongs to it, by preference the one that was answered as recorded; the
-// others have no attempt, as those that arrived during none: their record was lost,
-// or they should never have been made.
+// A request belongs to the attempt during which it arrived. If several arrived during one attempt,
+// one of them belongs to it, preferably one with the recorded answer. All other requests have no
+// attempt: either the record was lost, or they should never have been made.
 const requestsSQL = `
 INSERT INTO requests
 WITH candidates AS (
@@ -140,10 +140,10 @@ WITH candidates AS (
 )
 SELECT q.*, EXISTS (SELECT FROM outages o WHERE ` + interrupts + `) FROM timed q`
 
-// recorded is when the attempt's outcome was in the database, or would have been at
-// the latest; again is when the delivery's next request arrived; known says that the
-// delivery has a row. in_flight says that an outage lies between the arrival and the record
-// that may have interrupted it.
+// recorded is when the attempt's outcome was in the database, or the latest time at which it would
+// have been. The column again is the arrival of the delivery's next request, and known reports
+// whether the delivery has a row. in_flight reports whether an outage between arrival and record
+// may have interrupted the request.
 const requestsTableSQL = `
 CREATE TEMP TABLE requests (
   LIKE receipts, attempt uuid, again timestamptz, recorded timestamptz, known boolean, in_flight boolean
@@ -165,7 +165,7 @@ ANALYZE tallies;
 ANALYZE frozen;
 ANALYZE writes`
 
-// prepare works out what the rules look at.
+// prepare builds the tables and views that the rules read.
 func prepare(ctx context.Context, tx pgx.Tx, _ Input) error {
 	for _, step := range []struct {
 		sql  string

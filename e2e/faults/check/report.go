@@ -10,51 +10,50 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Report is what was found.
+// Report is the result of a check.
 type Report struct {
-	// Acknowledged writes.
+	// Acknowledged counts the acknowledged writes.
 	Acknowledged int `json:"acknowledged"`
 	Events       int `json:"events"`
-	// Deliveries are all, of which some are Replays and Tests. They end as one of the
-	// five that follow.
+	// Deliveries counts all deliveries, including Replays and Tests. Each one ends in one of the
+	// five states that follow.
 	Deliveries int `json:"deliveries"`
 	Replays    int `json:"replays"`
 	Tests      int `json:"tests"`
 	Succeeded  int `json:"succeeded"`
-	// Failed after all of their attempts.
+	// Failed counts those that failed after all of their attempts.
 	Failed int `json:"failed"`
-	// Disabled ended because their webhook was disabled, GivenUp by an operator.
+	// Disabled counts those that ended because their webhook was disabled, GivenUp those that an
+	// operator gave up.
 	Disabled int `json:"disabled"`
 	GivenUp  int `json:"givenUp"`
 	Pending  int `json:"pending"`
-	// Attempts are the rows, Receipts the requests in the ledger.
+	// Attempts counts the rows, and Receipts the requests in the ledger.
 	Attempts int `json:"attempts"`
 	Receipts int `json:"receipts"`
-	// OfDeleted are the receipts whose webhook was deleted since.
+	// OfDeleted counts the receipts of webhooks deleted since.
 	OfDeleted int `json:"ofDeleted"`
-	// Unrecorded receipts have no attempt.
+	// Unrecorded counts the receipts without an attempt.
 	Unrecorded int `json:"unrecorded"`
-	// Duplicates are the receipts after which another of the same delivery came, though
-	// they had been answered 2xx, or instead of being recorded. DuplicateBound counts the
-	// receipts that were in flight when something was killed.
+	// Duplicates counts receipts that were followed by another of the same delivery, although they
+	// were answered 2xx or have no record. DuplicateBound counts the receipts in flight at a kill.
 	Duplicates     int `json:"duplicates"`
 	DuplicateBound int `json:"duplicateBound"`
-	// Lost counts what was acknowledged or committed and did not arrive: violations of the
-	// rules that say so.
+	// Lost counts acknowledged or committed changes that didn't arrive: the violations of the rules
+	// marked as lost.
 	Lost int `json:"lost"`
-	// Kills, in the order of the input.
+	// Kills are in the order of the input.
 	Kills []Recovery `json:"kills"`
-	// Waited is, over the events that were committed before a kill and not received by
-	// then, the time from Back to their first receipt. It is 0 for those that others
-	// delivered meanwhile, and of several kills the last one before the receipt counts.
+	// Waited is the time from Back to the first receipt, for events that were committed before a
+	// kill and received after it. It is 0 if another process delivered the event before Back. If
+	// there were several kills, the last one before the receipt counts.
 	Waited Times `json:"waited"`
-	// Restarted are those of Waited whose kill was of a process of the service.
+	// Restarted is the part of Waited whose kill was of a process of the service.
 	Restarted Times `json:"restarted"`
-	// Redone is, over the unrecorded receipts that came again, the time from one to the
-	// other.
+	// Redone is the time from an unrecorded receipt to the next receipt of its delivery.
 	Redone Times `json:"redone"`
-	// Violations are lines for people, a rule's first ones of each, beginning with the
-	// rule's name. ViolationsTotal counts all.
+	// Violations are readable lines that begin with the rule's name, a limited number of each rule.
+	// ViolationsTotal counts all.
 	Violations      []string `json:"violations"`
 	ViolationsTotal int      `json:"violationsTotal"`
 }
@@ -86,7 +85,7 @@ func (r *Report) count(ctx context.Context, tx pgx.Tx, _ Input) error {
 	return nil
 }
 
-// String is the report for people, kills aside.
+// String formats the report as text, without the kills.
 func (r Report) String() string {
 	var b strings.Builder
 	say := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
@@ -111,7 +110,7 @@ func (r Report) String() string {
 // Times sums up durations.
 type Times struct {
 	Count int `json:"count"`
-	// P50 and Max are in nanoseconds where they are numbers.
+	// P50 and Max are in nanoseconds in JSON.
 	P50 time.Duration `json:"p50"`
 	Max time.Duration `json:"max"`
 }

@@ -8,17 +8,17 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// linesOfARule bounds how many violations of one rule a report spells out: whoever
-// broke it once shows why, and a broken service breaks it a million times.
+// linesOfARule bounds how many violations of one rule a report lists. A few show the cause, and a
+// broken service breaks a rule a million times.
 const linesOfARule = 20
 
-// rule is something that must hold, whatever was killed.
+// rule is a condition that must hold after any kill.
 type rule struct {
-	// name stands in front of each violation.
+	// name is the prefix of each violation.
 	name string
 	// sql returns a line for each violation.
 	sql string
-	// lost says that a violation means that something acknowledged didn't arrive.
+	// lost marks rules whose violation means that an acknowledged change didn't arrive.
 	lost bool
 }
 
@@ -60,7 +60,7 @@ var rules = []rule{
 
 const termsSQL = `CREATE TEMP TABLE terms (max_attempts int, disabled_after int) ON COMMIT DROP`
 
-// judge asks for the violations of each rule.
+// judge collects the violations of each rule.
 func (r *Report) judge(ctx context.Context, tx pgx.Tx, in Input) error {
 	if _, err := tx.Exec(ctx, termsSQL); err != nil {
 		return errors.Wrap(err, "note the terms")

@@ -1,14 +1,13 @@
 package check
 
-// The rules of how a delivery ends, and of what its row says of its attempts.
+// These rules are about the end of a delivery, and about its row and its attempts.
 
 // Every delivery ends.
 const pendingSQL = `
 SELECT format('delivery %s of event %s has not ended after %s attempts', id, event_id, attempt_count)
 FROM deliveries WHERE status NOT IN ('succeeded', 'failed')`
 
-// It succeeded because the receiver answered 2xx, or was about to when something was
-// killed.
+// A delivery succeeded because the receiver answered 2xx, or had the request in flight at a kill.
 const unprovenSQL = `
 SELECT format('delivery %s succeeded, and the receiver never answered it with 2xx', d.id)
 FROM deliveries d
@@ -18,20 +17,20 @@ LEFT JOIN (
 ) q ON q.delivery = d.id
 WHERE d.status = 'succeeded' AND q.answered IS NOT TRUE`
 
-// It fails for good only where the receiver was dead.
+// A delivery fails permanently only if the receiver was dead.
 const failedSQL = `
 SELECT format('delivery %s failed with %s, and endpoint %s answers', d.id, coalesce(d.last_error, 'no error'),
   h.endpoint)
 FROM deliveries d JOIN hooks h ON h.id = d.webhook_id
 WHERE d.status = 'failed' AND h.endpoint NOT IN (SELECT endpoint FROM may_fail)`
 
-// No operator is about.
+// The harness has no operator, so no delivery is given up.
 const givenUpSQL = `
 SELECT format('delivery %s was given up, and nobody asked for it', id)
 FROM deliveries WHERE last_error = 'given_up'`
 
-// It failed after all of its attempts, counted anew where an operator revived it, or by
-// one of the rules that need none: its webhook was disabled, or an operator gave it up.
+// A delivery fails after all of its attempts, which count from 0 again after a revival. It needs
+// none if its webhook was disabled, or if an operator gave it up.
 const earlySQL = `
 SELECT format('delivery %s failed with %s after %s attempts, not %s', d.id, coalesce(d.last_error, 'no error'),
   coalesce(t.n, 0), d.schedule_start + terms.max_attempts)
@@ -39,8 +38,8 @@ FROM terms CROSS JOIN deliveries d LEFT JOIN tallies t ON t.delivery_id = d.id
 WHERE d.status = 'failed' AND coalesce(d.last_error, '') NOT IN ('webhook_disabled', 'given_up')
   AND coalesce(t.n, 0) <> d.schedule_start + terms.max_attempts`
 
-// A webhook that ends deliveries by being disabled was disabled by then, if nobody
-// changed it since.
+// If a delivery ended because its webhook was disabled, the webhook was disabled at that time,
+// unless it was changed since.
 const unexplainedSQL = `
 SELECT format('delivery %s ended at %s because webhook %s was disabled, which was %s', d.id, d.failed_at, h.id,
   coalesce('disabled at ' || h.disabled_at, 'enabled'))
@@ -48,7 +47,7 @@ FROM deliveries d JOIN hooks h ON h.id = d.webhook_id
 WHERE d.status = 'failed' AND d.last_error = 'webhook_disabled'
   AND CASE WHEN h.enabled THEN h.updated_at <= d.failed_at ELSE h.disabled_at > d.failed_at END`
 
-// A webhook is disabled where the receiver was dead, and after enough deliveries.
+// A webhook is disabled only if the receiver was dead, and after enough failed deliveries.
 const disabledSQL = `
 SELECT format('webhook %s to %s was disabled at %s after %s deliveries that failed for good', id, endpoint,
   disabled_at, n)
@@ -58,14 +57,14 @@ FROM terms CROSS JOIN (
   FROM hooks h WHERE NOT h.enabled
 ) h WHERE n < disabled_after OR endpoint NOT IN (SELECT endpoint FROM may_fail)`
 
-// Attempts are numbered from 1, without a gap or a repetition.
+// Attempts are numbered from 1, without gaps or repetitions.
 const numbersSQL = `
 SELECT format('delivery %s counts %s attempts and has %s, numbered %s to %s', d.id, d.attempt_count, coalesce(t.n, 0),
   t.low, t.high)
 FROM deliveries d LEFT JOIN tallies t ON t.delivery_id = d.id
 WHERE d.attempt_count <> coalesce(t.n, 0) OR t.low <> 1 OR t.high <> t.n OR t.numbers <> t.n`
 
-// No attempt begins before the one before has ended.
+// An attempt begins after the previous one has ended.
 const orderSQL = `
 SELECT format('attempt %s of delivery %s began before the one before had ended', number, delivery_id)
 FROM (
@@ -74,8 +73,8 @@ FROM (
   FROM attempts
 ) a WHERE started_at < ended_before`
 
-// A delivery's row says what its attempts say. An attempt without an error is one that
-// got 2xx, and nothing follows it.
+// A delivery's row agrees with its attempts. An attempt without an error got 2xx, and no attempt
+// follows it.
 const stateSQL = `
 SELECT format('delivery %s (%s): %s', id, status, why) FROM (
   SELECT d.id, d.status, CASE

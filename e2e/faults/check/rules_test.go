@@ -12,11 +12,11 @@ import (
 	"earshot/e2e/faults/ledger"
 )
 
-// mutation breaks a world in which all went well.
+// mutation breaks a world that has no violations.
 type mutation struct {
 	name   string
 	change func(w *world)
-	// rules that complain, in their order, and a part of what the first one says.
+	// rules are the violated rules, in order, and says is a part of the first violation.
 	rules []string
 	says  string
 }
@@ -26,7 +26,7 @@ func delivery(name, sql string) func(*world) {
 	return func(w *world) { w.exec(sql, w.deliveries[name]) }
 }
 
-// entries changes the ledger's entries of a delivery, of which n says which.
+// entries changes the ledger's entries of a delivery. n is the index of an entry.
 func entries(of string, change func(n int, e *ledger.Entry)) func(*world) {
 	return func(w *world) {
 		n := 0
@@ -39,21 +39,20 @@ func entries(of string, change func(n int, e *ledger.Entry)) func(*world) {
 	}
 }
 
-// dropped takes a delivery's receipts out of the ledger.
+// dropped removes a delivery's receipts from the ledger.
 func dropped(of string) func(*world) {
 	return func(w *world) {
 		w.entries = slices.DeleteFunc(w.entries, func(e ledger.Entry) bool { return e.Delivery == w.deliveries[of].String() })
 	}
 }
 
-// unmade takes a delivery away, with all that came of it.
+// unmade removes a delivery and everything that refers to it.
 func unmade(w *world, of string) {
 	dropped(of)(w)
 	w.exec(`DELETE FROM deliveries WHERE id = $1`, w.deliveries[of])
 }
 
-// test checks that the mutation of a copy is found, and by no other rules than those
-// that it breaks.
+// test applies the mutation to a copy and checks that exactly the expected rules are violated.
 func (m mutation) test(t *testing.T, whole *world) {
 	t.Parallel()
 	w := whole.copy(t)

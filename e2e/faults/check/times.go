@@ -8,17 +8,17 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Recovery is what followed a kill.
+// Recovery is a kill with the times of its recovery.
 type Recovery struct {
 	Kill
-	// First is the time from Back to the first receipt after it; nil where there was none.
+	// First is the time from Back to the first receipt after it. It is nil if there was none.
 	First *time.Duration `json:"first"`
-	// Waited is Report.Waited for this kill.
+	// Waited is the part of Report.Waited that belongs to this kill.
 	Waited Times `json:"waited"`
 }
 
-// waitedSQL are the events that waited, each with the last kill before its first
-// receipt and the seconds from Back to that.
+// waitedSQL selects the events that waited. Each has the last kill before its first receipt and the
+// seconds from Back to that receipt.
 const waitedSQL = `
 CREATE TEMP TABLE waited ON COMMIT DROP AS
 SELECT DISTINCT ON (e.id) k.n, greatest(0, extract(epoch FROM e.arrived - k.back))::float8 AS seconds
@@ -43,7 +43,7 @@ SELECT ` + quantiles + ` FROM (
   FROM requests WHERE attempt IS NULL AND again IS NOT NULL
 ) r`
 
-// measure works out how long recovery took.
+// measure calculates the recovery times.
 func (r *Report) measure(ctx context.Context, tx pgx.Tx, in Input) error {
 	if _, err := tx.Exec(ctx, waitedSQL); err != nil {
 		return errors.Wrap(err, "look for what waited")
@@ -82,7 +82,7 @@ func (r *Report) measure(ctx context.Context, tx pgx.Tx, in Input) error {
 	return nil
 }
 
-// scanTimes scans quantiles, and what follows them.
+// scanTimes scans the quantiles and the columns after them.
 func scanTimes(row interface{ Scan(into ...any) error }, more ...any) (t Times, err error) {
 	var p50, longest float64
 	err = row.Scan(append([]any{&t.Count, &p50, &longest}, more...)...)
@@ -90,7 +90,7 @@ func scanTimes(row interface{ Scan(into ...any) error }, more ...any) (t Times, 
 	return t, err
 }
 
-// seconds are whole microseconds, as the database keeps them.
+// seconds rounds to whole microseconds, the precision of the database.
 func seconds(s float64) time.Duration {
 	return time.Duration(s * float64(time.Second)).Round(time.Microsecond)
 }

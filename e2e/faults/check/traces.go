@@ -14,14 +14,14 @@ const (
 	tableNamesSQL = `SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace ORDER BY relname`
 	hashTablesSQL = `SELECT table_name FROM information_schema.columns
 WHERE table_schema = 'public' AND column_name = 'email_hash' ORDER BY table_name`
-	// A row is looked at as text, whatever its columns are: bytes stand there in hex.
+	// Each row is searched as text, so every column counts. Bytes are in hex there.
 	textTraceSQL = `INSERT INTO traces SELECT format('%%s rows of %%s have %%L', count(*), %[2]s, t)
 FROM %[1]s x, unnest($1::text[], $2::text[]) u (t, h) WHERE strpos(lower(x::text), t) > 0 OR strpos(x::text, h) > 0 GROUP BY t`
 	hashTraceSQL = `INSERT INTO traces SELECT format('%%s rows of %%s have the hash of an address', count(*), %[2]s)
 FROM %[1]s WHERE email_hash = ANY ($1) HAVING count(*) > 0`
 )
 
-// loadTraces looks for what is left of the erased in each row of the database.
+// loadTraces searches each row of the database for traces of the erased persons.
 func loadTraces(ctx context.Context, tx pgx.Tx, of Erased) error {
 	if _, err := tx.Exec(ctx, `INSERT INTO erased SELECT unnest($1::text[])`, of.Subjects); err != nil {
 		return errors.Wrap(err, "copy what was erased")

@@ -23,13 +23,13 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
-// at is a moment of a world, in seconds since it began.
+// at returns a time of a world, in seconds since its beginning.
 func at(s float64) time.Time {
 	return time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC).Add(time.Duration(s * float64(time.Second)))
 }
 
-// world is what a run leaves behind: rows, a ledger, and what the harness knows. All is
-// made by hand, nothing by the service.
+// world is the state after a run: rows, a ledger and the harness's records. The test makes all of
+// it by hand, without the service.
 type world struct {
 	t  *testing.T
 	db database
@@ -77,7 +77,7 @@ func (w *world) connect(t *testing.T) *pgx.Conn {
 	return c
 }
 
-// copy is a world of its own in a transaction that comes to nothing: far cheaper than a
+// copy is an independent world in a transaction that is rolled back, which is much cheaper than a
 // database.
 func (w *world) copy(t *testing.T) *world {
 	t.Helper()
@@ -105,7 +105,7 @@ func (w *world) webhook(name string, events ...string) {
 	w.in.Endpoints[w.hooks[name].String()] = name
 }
 
-// post makes a post, which is acknowledged, with its event.
+// post makes an acknowledged post with its event.
 func (w *world) post(name string, s float64) {
 	w.posts[name] = publicid.NewPost()
 	w.exec(`INSERT INTO posts (id, organization_id, created_at, updated_at, title, slug, last_activity_at, board_id)
@@ -124,7 +124,7 @@ func (w *world) event(name string, s float64, eventType, body string) {
 		w.events[name], w.organization, at(s), eventType, []byte(body))
 }
 
-// deliver makes a delivery that is pending, named after its event and webhook.
+// deliver makes a pending delivery, named after its event and webhook.
 func (w *world) deliver(event, hook string, s float64) string {
 	name := event + " to " + hook
 	w.delivery(name, event, hook, s)
@@ -138,8 +138,7 @@ func (w *world) delivery(name, event, hook string, s float64) {
 		w.deliveries[name], w.organization, at(s), w.hooks[hook], w.events[event])
 }
 
-// receive notes a request that arrives and is answered 10 ms later; status 0 says that
-// it breaks.
+// receive adds a request that arrives and is answered 10 ms later. Status 0 means that it breaks.
 func (w *world) receive(delivery string, s float64, status int) {
 	w.requests++
 	of := w.of[delivery]
@@ -163,7 +162,7 @@ func sumOf(body string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// attempt is one that is received after 5 ms, ends after 20 ms, and is recorded.
+// attempt makes an attempt that arrives after 5 ms, ends after 20 ms and is recorded.
 func (w *world) attempt(delivery string, number int, s float64, status int) {
 	w.receive(delivery, s+0.005, status)
 	w.record(delivery, number, s, status)
@@ -187,20 +186,20 @@ func (w *world) succeed(delivery string, s float64) {
 		w.deliveries[delivery], at(s))
 }
 
-// fail ends a delivery with its last attempt's error, or with another.
+// fail ends a delivery with the given error, or with its last attempt's error.
 func (w *world) fail(delivery string, s float64, reason string) {
 	w.exec(`UPDATE deliveries SET status = 'failed', failed_at = $2, next_attempt_at = NULL,
 		last_error = coalesce(nullif($3, ''), last_error) WHERE id = $1`, w.deliveries[delivery], at(s), reason)
 }
 
-// recovery is one of all that failed at the dead webhook before it was asked for.
+// recovery makes a recovery of all deliveries to the dead webhook that failed before it.
 func (w *world) recovery(status string, s float64) {
 	w.exec(`INSERT INTO recoveries (id, organization_id, webhook_id, created_at, since, until, status, ended_at)
 		VALUES ($1, $2, $3, $4, $5, $4, $6, $4)`,
 		publicid.NewRecovery(), w.organization, w.hooks["dead"], at(s), at(0), status)
 }
 
-// input writes the ledger down.
+// input writes the ledger file and returns the checker's input.
 func (w *world) input() check.Input {
 	w.t.Helper()
 	w.in.LedgerPath = filepath.Join(w.t.TempDir(), "ledger.jsonl")

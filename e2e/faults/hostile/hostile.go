@@ -1,5 +1,5 @@
-// Package hostile has receivers that do what no receiver should. They speak HTTP by hand
-// over raw sockets, because no server of a library would say what they say.
+// Package hostile has receivers that misbehave. They write HTTP by hand to raw sockets, because a
+// library's server would refuse to send such answers.
 package hostile
 
 import (
@@ -16,21 +16,21 @@ import (
 	"github.com/go-faster/errors"
 )
 
-// Kind is a way to be hostile.
+// Kind is a kind of hostile behaviour.
 type Kind struct {
 	Name string
-	// Error is what an attempt at it is recorded with (specification, Delivery log);
-	// empty where it counts as delivered.
+	// Error is the recorded error of an attempt (specification, Delivery log). It is empty if the
+	// attempt counts as delivered.
 	Error string
 
 	script func(*peer)
-	// certificate is what it shows; nil is http.
+	// certificate is the server's certificate. Without one, the receiver uses http.
 	certificate *tls.Certificate
-	// mute says https and never shakes hands.
+	// mute makes an https URL whose server never completes the handshake.
 	mute bool
 }
 
-// Receiver is one of a kind, on a port of its own on loopback.
+// Receiver is a running receiver of a kind, on its own loopback port.
 type Receiver struct {
 	URL string
 
@@ -40,7 +40,7 @@ type Receiver struct {
 	stop     context.CancelFunc
 }
 
-// Open starts one. Its caller closes it.
+// Open starts a receiver. The caller closes it.
 func (k Kind) Open() (*Receiver, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -67,11 +67,11 @@ func (k Kind) Open() (*Receiver, error) {
 	return r, nil
 }
 
-// Accepted counts the connections so far. No kind keeps one, so that is one for each
-// attempt.
+// Accepted returns the number of connections so far. No kind reuses a connection, so there is one
+// for each attempt.
 func (r *Receiver) Accepted() int64 { return r.accepted.Load() }
 
-// Close ends it and its connections.
+// Close ends the receiver and its connections.
 func (r *Receiver) Close() {
 	_ = r.listener.Close()
 	r.stop()
@@ -87,14 +87,14 @@ func (k Kind) serve(conn net.Conn) {
 	k.script(&peer{Conn: speaks, in: bufio.NewReader(speaks), raw: conn})
 }
 
-// peer is a connection, seen from the receiver. A script that returns closes it.
+// peer is a connection, from the receiver's side. It closes when its script returns.
 type peer struct {
 	net.Conn
 	in  *bufio.Reader
 	raw net.Conn
 }
 
-// request reads a whole one.
+// request reads a whole request.
 func (p *peer) request() bool {
 	text := textproto.NewReader(p.in)
 	if _, err := text.ReadLine(); err != nil {
@@ -112,7 +112,7 @@ func (p *peer) request() bool {
 	return err == nil
 }
 
-// say reports whether the other side still listens.
+// say writes the text and reports whether that succeeded.
 func (p *peer) say(text string) bool {
 	_, err := io.WriteString(p, text)
 	return err == nil

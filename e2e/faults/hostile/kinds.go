@@ -18,7 +18,7 @@ import (
 	"github.com/go-faster/errors"
 )
 
-// What attempts are recorded with.
+// The recorded errors of attempts.
 const (
 	timeout   = "timeout"
 	reset     = "connection_reset"
@@ -28,14 +28,14 @@ const (
 )
 
 const (
-	// dripEvery is often enough that no gap between two drops is taken for the end.
+	// dripEvery is so short that no gap between two drops looks like the end.
 	dripEvery = 100 * time.Millisecond
-	// flood is what is sent at most where the sender should have had enough long before.
+	// flood bounds the bytes of an answer that the sender should have given up long before.
 	flood = 200 << 20
 	body  = 1 << 30
 )
 
-// Kinds are all there are.
+// Kinds returns all kinds.
 func Kinds() ([]Kind, error) {
 	inflating, err := inflating()
 	if err != nil {
@@ -80,7 +80,7 @@ func Kinds() ([]Kind, error) {
 	}, nil
 }
 
-// answers says the same to each request, and hangs up.
+// answers writes the same text to each request and closes the connection.
 func answers(text string) func(*peer) {
 	return func(p *peer) {
 		if p.request() {
@@ -89,7 +89,7 @@ func answers(text string) func(*peer) {
 	}
 }
 
-// drips begins, and then says the same bit for ever.
+// drips writes the beginning, and then the same small piece for ever.
 func drips(begin, drop string) func(*peer) {
 	return func(p *peer) {
 		p.request()
@@ -101,7 +101,7 @@ func drips(begin, drop string) func(*peer) {
 	}
 }
 
-// floods begins, and then says the same chunk until so many bytes are said.
+// floods writes the beginning, and then the same chunk until the amount of bytes is reached.
 func floods(begin, chunk string, amount int) func(*peer) {
 	return func(p *peer) {
 		if !p.request() || !p.say(begin) {
@@ -128,7 +128,7 @@ func inflating() (string, error) {
 	return fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n%s", packed.Len(), packed.String()), nil
 }
 
-// certificate is one for loopback that it signed itself.
+// certificate returns a self-signed certificate for loopback.
 func certificate(until time.Time) (*tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

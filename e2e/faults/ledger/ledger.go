@@ -1,10 +1,8 @@
-// Package ledger is the receiver's book: a file to which an entry is appended for
-// all that happens to a request, and nothing is ever changed. The checker holds it
-// against the database.
+// Package ledger is the receiver's log: a file with an entry for each event of a request. Entries
+// are only appended, never changed. The checker compares the file with the database.
 //
-// An entry is a line of JSON, written by one call, so that lines of many goroutines
-// never mix. It isn't flushed to the disk: the receiver is never killed, and the
-// machine isn't either.
+// One write call writes an entry as a line of JSON, so lines of several goroutines never mix. The
+// ledger isn't flushed to the disk, because neither the receiver nor the machine is ever killed.
 package ledger
 
 import (
@@ -17,26 +15,26 @@ import (
 	"time"
 )
 
-// Kind says what happened to a request.
+// Kind is an event of a request.
 type Kind string
 
-// A request that was read has arrived, and then it is answered or broken. One that
-// couldn't be read is broken only.
+// A request that was read has the entry Arrived, followed by Answered or Broken. An unreadable
+// request has only Broken.
 const (
 	// Arrived: the whole request was read.
 	Arrived Kind = "arrived"
 	// Answered: the whole answer was written, without an error.
 	Answered Kind = "answered"
-	// Broken: it couldn't be read, or couldn't be answered.
+	// Broken: the request couldn't be read, or the answer couldn't be written.
 	Broken Kind = "broken"
 )
 
 // Entry is a line of the ledger.
 type Entry struct {
-	// At is the receiver's clock.
+	// At is the time by the receiver's clock.
 	At   time.Time `json:"at"`
 	Kind Kind      `json:"kind"`
-	// Request numbers the receiver's requests from 1 and ties entries together.
+	// Request is the number of the request, from 1. All entries of a request share it.
 	Request int64 `json:"request"`
 	// Endpoint is the last part of the path.
 	Endpoint string `json:"endpoint"`
@@ -45,18 +43,18 @@ type Entry struct {
 	Event    string `json:"event"`
 	// Sum is the SHA-256 of the raw body, in hex.
 	Sum string `json:"sum"`
-	// Subject is the id of what the payload tells of: a post, a comment, ….
+	// Subject is the id of the payload's object, for example a post or a comment.
 	Subject string `json:"subject"`
-	// Signed says that the signature checks with the endpoint's secret.
+	// Signed reports whether the signature matches the endpoint's secret.
 	Signed bool `json:"signed"`
-	// Status is what was answered; 0 unless the kind is Answered.
+	// Status is the status of the answer, and 0 unless the kind is Answered.
 	Status int `json:"status"`
 }
 
 // Writer appends to a ledger. It is safe for concurrent use.
 type Writer struct{ file *os.File }
 
-// Create makes a ledger; it refuses a path where there is something.
+// Create makes a ledger. It returns an error if the path exists.
 func Create(path string) (*Writer, error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600)
 	if err != nil {
@@ -65,7 +63,7 @@ func Create(path string) (*Writer, error) {
 	return &Writer{file: f}, nil
 }
 
-// Append writes an entry; its time is kept in UTC.
+// Append writes an entry, with its time in UTC.
 func (w *Writer) Append(e Entry) error {
 	e.At = e.At.UTC()
 	line, err := json.Marshal(e)
@@ -78,7 +76,7 @@ func (w *Writer) Append(e Entry) error {
 	return nil
 }
 
-// Close ends the writing.
+// Close closes the file.
 func (w *Writer) Close() error {
 	if err := w.file.Close(); err != nil {
 		return fmt.Errorf("close the ledger: %w", err)
@@ -86,8 +84,8 @@ func (w *Writer) Close() error {
 	return nil
 }
 
-// Read goes through a ledger in the order in which it was written. An error ends it;
-// a line that is cut off is one.
+// Read yields the entries of a ledger in order. An error ends the sequence. An incomplete line is
+// an error.
 func Read(path string) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		f, err := os.Open(path)

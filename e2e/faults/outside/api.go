@@ -22,19 +22,19 @@ import (
 )
 
 const (
-	// askTimeout bounds one request: who is asked may be cut off.
+	// askTimeout bounds one request, because the service may be cut off.
 	askTimeout = 10 * time.Second
-	// againPause lies before a request is sent again.
+	// againPause is the pause before a request is repeated.
 	againPause = 100 * time.Millisecond
-	// maxAnswer is more than any answer has that is asked for here.
+	// maxAnswer is larger than any answer that this package requests.
 	maxAnswer = 16 << 20
 )
 
-// errAway is that there was no answer, or that it can't be given just now: it isn't known whether
-// anything was done.
+// errAway means that there was no answer, or a temporary error. It is unknown whether the request
+// took effect.
 var errAway = errors.New("no answer")
 
-// insist does something until there is an answer to it. Any other error ends it.
+// insist repeats a function until it gets an answer. Errors other than errAway end it.
 func insist(ctx context.Context, do func(ctx context.Context) error) error {
 	for {
 		bounded, cancel := context.WithTimeout(ctx, askTimeout)
@@ -58,14 +58,14 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// answer is what came of a request.
+// answer is the response to a request.
 type answer struct {
 	status int
 	header http.Header
 	body   []byte
 }
 
-// ask sends a request once. What isn't answered, or with 5xx, is errAway.
+// ask sends a request once. No answer and a 5xx status are errAway.
 func ask(client *http.Client, q *http.Request) (answer, error) {
 	got, err := client.Do(q)
 	if err != nil {
@@ -82,7 +82,7 @@ func ask(client *http.Client, q *http.Request) (answer, error) {
 	return answer{got.StatusCode, got.Header, body}, nil
 }
 
-// newClient makes connections of its own and follows nothing.
+// newClient returns a client that opens a connection for each request and follows no redirects.
 func newClient() *http.Client {
 	return &http.Client{
 		Transport:     &http.Transport{DisableKeepAlives: true},
@@ -90,17 +90,18 @@ func newClient() *http.Client {
 	}
 }
 
-// API is the service for who has a key.
+// API is a client with an API key.
 type API struct {
 	url, key string
 	client   *http.Client
 }
 
-// NewAPI makes one that asks at a URL.
+// NewAPI returns a client for the service at the URL.
 func NewAPI(url, key string) *API { return &API{url, key, newClient()} }
 
-// send insists on a request and reads its answer into a value. Other answers than of 2xx are errors,
-// but for those that are expected, of which the status tells. Once is the Idempotency-Key, if any.
+// send repeats a request until it is answered, and decodes the answer. A status other than 2xx is
+// an error unless it is in expected; the returned status tells them apart. once is the
+// Idempotency-Key, or "".
 func (a *API) send(ctx context.Context, method, path, once string, body, into any, expected ...int) (status int, err error) {
 	var text []byte
 	if body != nil {
@@ -145,7 +146,7 @@ func (a *API) send(ctx context.Context, method, path, once string, body, into an
 	return status, err
 }
 
-// data insists on a request and reads the answer's data.
+// data repeats a request until it is answered, and decodes the answer's data.
 func (a *API) data(ctx context.Context, method, path, once string, body, into any) error {
 	var whole struct{ Data json.RawMessage }
 	if _, err := a.send(ctx, method, path, once, body, &whole); err != nil {
@@ -157,7 +158,7 @@ func (a *API) data(ctx context.Context, method, path, once string, body, into an
 	return nil
 }
 
-// each goes through a list from its first page to its last.
+// each visits all rows of a list, page by page.
 func (a *API) each(ctx context.Context, path string, visit func(row json.RawMessage) error) error {
 	with := "?"
 	if strings.Contains(path, "?") {

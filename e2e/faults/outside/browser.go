@@ -13,18 +13,19 @@ import (
 	"golang.org/x/net/html"
 )
 
-// reading is how long a person takes for a form at least. Who is quicker is asked to send it again.
+// reading is the shortest time that a person needs for a form. The service asks faster visitors to
+// send it again.
 const reading = 2100 * time.Millisecond
 
 // Site is an organization's public boards.
 type Site struct {
-	// URL is where the service listens, Origin where its operator says that readers find it.
+	// URL is the service's own address. Origin is its configured public address.
 	URL, Origin string
-	// Home is the organization's page, as a path.
+	// Home is the path of the organization's page.
 	Home string
 }
 
-// browser is a visitor's, of a network of its own.
+// browser is a visitor's browser, with its own network address.
 type browser struct {
 	site   Site
 	from   string
@@ -35,7 +36,7 @@ func (s Site) browser(n int) *browser {
 	return &browser{s, fmt.Sprintf("10.%d.%d.%d", n>>16&255, n>>8&255, n&255), newClient()}
 }
 
-// request sends what a person had the browser send, once.
+// request sends one request as a browser would.
 func (b *browser) request(ctx context.Context, method, path string, form url.Values) (answer, error) {
 	q, err := http.NewRequestWithContext(ctx, method, b.site.URL+path, strings.NewReader(form.Encode()))
 	if err != nil {
@@ -51,7 +52,7 @@ func (b *browser) request(ctx context.Context, method, path string, form url.Val
 	return ask(b.client, q)
 }
 
-// open insists on a page.
+// open requests a page until it is answered.
 func (b *browser) open(ctx context.Context, path string) (page answer, err error) {
 	err = insist(ctx, func(ctx context.Context) error {
 		page, err = b.request(ctx, http.MethodGet, path, nil)
@@ -60,7 +61,7 @@ func (b *browser) open(ctx context.Context, path string) (page answer, err error
 	return page, err
 }
 
-// form are the fields of a page's form as they stand there, also those that a person doesn't see.
+// form returns the fields of a page's form with their values, including hidden ones.
 func (a answer) form() (url.Values, error) {
 	document, err := html.Parse(bytes.NewReader(a.body))
 	if err != nil {

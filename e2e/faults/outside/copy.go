@@ -12,26 +12,26 @@ import (
 	"github.com/go-faster/errors"
 )
 
-// maxDiffering bounds how many rows a comparison spells out.
+// maxDiffering bounds how many rows a comparison lists.
 const maxDiffering = 5
 
-// Copy is a copy of a list that is kept in step by its sync cursor.
+// Copy is a copy of a list that its sync cursor keeps in step.
 type Copy struct {
 	api    *API
 	path   string
 	cursor string
 	rows   map[string]string
-	// Pages are those that were read.
+	// Pages counts the pages that were read.
 	Pages int
 }
 
-// Copy begins a copy of the list at a path without a query.
+// Copy returns an empty copy of the list at a path without a query.
 func (a *API) Copy(path string) *Copy { return &Copy{api: a, path: path, rows: map[string]string{}} }
 
-// Rows is how many rows it has.
+// Rows returns the number of rows.
 func (c *Copy) Rows() int { return len(c.rows) }
 
-// CatchUp takes in what has changed since.
+// CatchUp applies the changes since the last call.
 func (c *Copy) CatchUp(ctx context.Context) error {
 	for {
 		query := url.Values{"limit": {"100"}, "includeDeleted": {"true"}}
@@ -74,7 +74,7 @@ func idOf(row json.RawMessage) (string, error) {
 	return one.ID, nil
 }
 
-// Differs reads the whole list and tells where the copy isn't the same.
+// Differs reads the whole list and returns the differences from the copy.
 func (c *Copy) Differs(ctx context.Context) ([]string, error) {
 	list := map[string]string{}
 	err := c.api.each(ctx, c.path+"?limit=100", func(row json.RawMessage) error {
@@ -88,7 +88,7 @@ func (c *Copy) Differs(ctx context.Context) ([]string, error) {
 	return differing(c.rows, list), nil
 }
 
-// differing are the first rows in which a copy differs from a list.
+// differing returns the first rows in which a copy differs from a list.
 func differing(rows, list map[string]string) (lines []string) {
 	for _, id := range slices.Sorted(maps.Keys(list)) {
 		if mine, ok := rows[id]; !ok {

@@ -1,4 +1,4 @@
 package outside
 
-// Differing are the first rows in which a copy differs from a list.
+// Differing returns the first rows in which a copy differs from a list.
 var Differing = differing

@@ -9,7 +9,7 @@ import (
 	"github.com/go-faster/errors"
 )
 
-// Kind is what a visitor wants.
+// Kind is a kind of interaction.
 type Kind string
 
 // The kinds.
@@ -19,36 +19,37 @@ const (
 	Comment Kind = "comment"
 )
 
-// Interaction is what a visitor wants on a public board, and what came of it as the visitor knows it.
+// Interaction is a visitor's action on a public board, and its outcome as the visitor sees it.
 type Interaction struct {
 	Kind Kind
-	// At is the path of its form.
+	// At is the path of the form.
 	At string
-	// Words are the title or the text, of this interaction alone. A vote has none.
+	// Words are the title or the text, unique to this interaction. A vote has none.
 	Words string
 	Name  string
 	Email string
 	OptIn bool
 
-	// Sent is how often the form was sent, and Accepted that the page said to look into the mailbox.
+	// Sent is how often the form was sent. Accepted means that the page asked the visitor to look
+	// into the mailbox.
 	Sent     int
 	Accepted bool
-	// Unsure is that a press got no answer, and Confirmed that it counts.
+	// Unsure means that a press got no answer, and Confirmed that the interaction counts.
 	Unsure, Confirmed bool
 }
 
-// Visitor is somebody before an organization's public boards.
+// Visitor is a visitor of an organization's public boards.
 type Visitor struct {
 	site    Site
 	mailbox *Mailbox
 	browser *browser
 }
 
-// Visitor is number n of a site's.
+// Visitor returns visitor number n of the site.
 func (s Site) Visitor(n int, m *Mailbox) *Visitor { return &Visitor{s, m, s.browser(n)} }
 
-// Ask fills the form in, as slowly as a person, and sends it until the page says to look into the
-// mailbox.
+// Ask fills in the form, as slowly as a person, and sends it until the page asks the visitor to
+// look into the mailbox.
 func (v *Visitor) Ask(ctx context.Context, w *Interaction) error {
 	page, err := v.browser.open(ctx, w.At)
 	if err != nil {
@@ -86,13 +87,13 @@ func (v *Visitor) Link(ctx context.Context, w *Interaction) (string, error) {
 	return letter.Link, err
 }
 
-// Press presses the button behind a link until it is known what came of it.
+// Press presses the button behind a link until the outcome is known.
 func (v *Visitor) Press(ctx context.Context, w *Interaction, link string) error {
 	status, err := v.press(ctx, w, link)
 	if err != nil {
 		return err
 	}
-	// One that got no answer may have counted, and then the link does nothing any more.
+	// An unanswered press may have counted, and then the link has no effect any more.
 	if status == http.StatusSeeOther || status == http.StatusGone && w.Unsure {
 		w.Confirmed = true
 		return nil
@@ -100,7 +101,7 @@ func (v *Visitor) Press(ctx context.Context, w *Interaction, link string) error 
 	return errors.Errorf("the link of a %s that nobody had used was answered with %d", w.Kind, status)
 }
 
-// PressAgain presses the button of a link that was used, which must do nothing.
+// PressAgain presses the button of a used link, which must have no effect.
 func (v *Visitor) PressAgain(ctx context.Context, w *Interaction, link string) error {
 	status, err := v.press(ctx, w, link)
 	if err != nil {

@@ -9,16 +9,16 @@ import (
 	"github.com/go-faster/errors"
 )
 
-// Seen is what there is of a public board, by the API's lists.
+// Seen is the content of a public board in the API's lists.
 type Seen struct {
-	// Posts are ids by titles, and Comments by texts, of the post that is voted for.
+	// Posts maps titles to ids. Comments maps texts to ids, on the post that visitors vote for.
 	Posts, Comments map[string][]string
 	Votes           []string
-	// VoteCount and CommentCount are what that post says of itself.
+	// VoteCount and CommentCount are that post's own counters.
 	VoteCount, CommentCount int
 }
 
-// Look reads what there is of a board and of the post that is voted for and commented on.
+// Look reads a board, and the post that visitors vote for and comment on.
 func (a *API) Look(ctx context.Context, board, post string) (Seen, error) {
 	seen := Seen{Posts: map[string][]string{}, Comments: map[string][]string{}}
 	var one struct{ VoteCount, CommentCount int }
@@ -51,12 +51,14 @@ func (a *API) Look(ctx context.Context, board, post string) (Seen, error) {
 	return seen, nil
 }
 
-// Made are the ids of what counts, by its kind.
+// Made has the ids of the interactions that count, by kind.
 type Made map[Kind][]string
 
-// Judge holds what visitors know of their interactions against the letters, as they were when they came and
-// as they are now, and against what there is. An interaction that was confirmed is there once, and any other
-// one not at all; each that was accepted has a letter, and no letter has another link than before.
+// Judge compares the visitors' interactions with the letters and the board. first are the letters
+// as they arrived, and now as they are at present. It checks these rules:
+//   - A confirmed interaction exists exactly once, and any other one doesn't exist.
+//   - Each accepted interaction has a letter.
+//   - The link of a letter never changes.
 func Judge(interactions []Interaction, first, now map[string]Letter, seen Seen) (made Made, violations []string) {
 	complain := func(format string, args ...any) { violations = append(violations, fmt.Sprintf(format, args...)) }
 	made = Made{Vote: seen.Votes}

@@ -10,15 +10,15 @@ import (
 	"earshot/e2e/faults/outside"
 )
 
-// town is what four visitors know, and what there is.
+// town has four visitors' interactions, the letters and the board.
 type town struct {
 	interactions []outside.Interaction
 	first, now   map[string]outside.Letter
 	seen         outside.Seen
 }
 
-// well is a town in which all went as promised: one post, vote and comment each were confirmed, one
-// post wasn't, and one form was sent twice and never accepted.
+// well is a town without violations. One post, vote and comment each were confirmed, and one post
+// wasn't. One form was sent twice and never accepted.
 func well() *town {
 	interaction := func(kind outside.Kind, words, email string, sent int, accepted, confirmed bool) outside.Interaction {
 		return outside.Interaction{Kind: kind, Words: words, Email: email, Sent: sent, Accepted: accepted, Confirmed: confirmed}

@@ -12,18 +12,18 @@ import (
 	"github.com/go-faster/errors"
 )
 
-// Mark stands in the name, the address and the words of everybody who leaves. Nothing with it may be
-// left in the database behind the last erasure.
+// Mark is part of the name, the address and the texts of every erased person. After the last
+// erasure, no row of the database may contain it.
 const Mark = "zzleaver"
 
-// Place is where visitors act: the forms of a board and of a post on it.
+// Place is a board and a post on it, where visitors act.
 type Place struct {
-	// Board and On are ids; BoardPath and PostPath are addresses.
+	// Board and On are the ids of the board and the post. BoardPath and PostPath are their paths.
 	Board, On           string
 	BoardPath, PostPath string
 }
 
-// Form is the path of the form for an interaction.
+// Form returns the path of the form for an interaction.
 func (p Place) Form(k Kind) string {
 	if k == Post {
 		return p.BoardPath + "/-/new"
@@ -31,14 +31,14 @@ func (p Place) Form(k Kind) string {
 	return p.PostPath + "/-/" + string(k)
 }
 
-// Gone is a person who was erased.
+// Gone is an erased person.
 type Gone struct {
 	Email string
-	// Subjects are the ids of the contact, and of what the person did.
+	// Subjects are the ids of the contact and of the person's activity.
 	Subjects []string
 }
 
-// Leaver acts on a public board, gets a copy of everything, and is forgotten.
+// Leaver plays persons who act on a public board, get an export and are erased.
 type Leaver struct {
 	Site    Site
 	Place   Place
@@ -46,7 +46,7 @@ type Leaver struct {
 	API     *API
 }
 
-// Leave plays number n. An error says what wasn't as promised.
+// Leave plays person number n. An error is a broken promise of the service.
 func (l *Leaver) Leave(ctx context.Context, n int) (gone Gone, err error) {
 	interactions, err := l.act(ctx, n)
 	if err != nil {
@@ -66,7 +66,7 @@ func (l *Leaver) Leave(ctx context.Context, n int) (gone Gone, err error) {
 	return gone, nil
 }
 
-// act posts, votes and comments, with the opt-in.
+// act posts, votes and comments, and opts in.
 func (l *Leaver) act(ctx context.Context, n int) ([]*Interaction, error) {
 	v := l.Site.Visitor(n, l.Mailbox)
 	var interactions []*Interaction
@@ -87,7 +87,7 @@ func (l *Leaver) act(ctx context.Context, n int) ([]*Interaction, error) {
 	return interactions, l.confirm(ctx, v, interactions)
 }
 
-// confirm uses a link of each kind, whose page says what it is for.
+// confirm uses one link of each kind. The e-mail's subject names the kind.
 func (l *Leaver) confirm(ctx context.Context, v *Visitor, interactions []*Interaction) error {
 	for _, w := range interactions {
 		used := map[string]bool{}
@@ -123,7 +123,7 @@ func (l *Leaver) contact(ctx context.Context, email string) (id string, err erro
 	return found[0].ID, nil
 }
 
-// receipt is that of an export or an erasure.
+// receipt is the resource of an export or an erasure.
 type receipt struct {
 	ID, Status string
 	Records    int
@@ -145,8 +145,8 @@ func (l *Leaver) finished(ctx context.Context, r receipt) (receipt, error) {
 	return r, nil
 }
 
-// export gets a copy of everything, in which what the person did has to be, each once, and returns
-// the ids of it.
+// export requests an export and checks that it has each interaction exactly once. It returns the
+// ids of the records.
 func (l *Leaver) export(ctx context.Context, contact string, interactions []*Interaction) (subjects []string, err error) {
 	var r receipt
 	if err := l.API.data(ctx, http.MethodPost, "/v1/contacts/"+contact+"/export", "", struct{}{}, &r); err != nil {
@@ -191,7 +191,7 @@ func (l *Leaver) export(ctx context.Context, contact string, interactions []*Int
 	return subjects, nil
 }
 
-// erase has the person forgotten, with what was written.
+// erase erases the person, including the texts, and checks that the contact is gone.
 func (l *Leaver) erase(ctx context.Context, contact string) error {
 	var r receipt
 	err := l.API.data(ctx, http.MethodPost, "/v1/contacts/"+contact+"/erase", "erase-"+contact, map[string]string{"text": "blank"}, &r)

@@ -16,20 +16,20 @@ import (
 	"github.com/go-faster/errors"
 )
 
-// Mailbox is a directory of e-mails, of which each is a file. One that is sent again takes the place of
-// the first: it has the same Message-ID.
+// Mailbox is a directory with one file for each e-mail. A repeated e-mail has the same Message-ID
+// and replaces the first.
 type Mailbox struct {
 	dir string
 
 	mu sync.Mutex
-	// first are the letters by their files, as they were when they came.
+	// first maps files to the letters as they arrived.
 	first map[string]Letter
 }
 
-// NewMailbox looks into a directory, which may come to be later.
+// NewMailbox returns the mailbox of a directory, which may not exist yet.
 func NewMailbox(dir string) *Mailbox { return &Mailbox{dir: dir, first: map[string]Letter{}} }
 
-// Letter is an e-mail with a link.
+// Letter is an e-mail, usually with a link.
 type Letter struct {
 	// ID is its Message-ID.
 	ID          string
@@ -40,17 +40,17 @@ type Letter struct {
 
 var linkInMail = regexp.MustCompile(`https?://\S+/-/confirm\?token=\S+`)
 
-// Now are the letters with a link as they are now, by their files.
+// Now returns the letters as they are at present, by file.
 func (m *Mailbox) Now() (map[string]Letter, error) { return m.read(map[string]Letter{}) }
 
-// First are the same as they were when they were first seen.
+// First returns the letters as they were when they were first read, by file.
 func (m *Mailbox) First() (map[string]Letter, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.read(m.first)
 }
 
-// read adds what isn't known yet.
+// read adds the letters of new files.
 func (m *Mailbox) read(known map[string]Letter) (map[string]Letter, error) {
 	files, err := filepath.Glob(filepath.Join(m.dir, "*.eml"))
 	if err != nil {
@@ -85,7 +85,7 @@ func (m *Mailbox) await(ctx context.Context, to string) (Letter, error) {
 	}
 }
 
-// readLetter reads an e-mail; one without a link has none.
+// readLetter reads an e-mail. Link is empty if it has none.
 func readLetter(name string) (one Letter, err error) {
 	file, err := os.Open(name)
 	if err != nil {

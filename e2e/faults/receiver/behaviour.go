@@ -13,33 +13,32 @@ import (
 type Behaviour string
 
 const (
-	// Healthy answers 200 at once.
+	// Healthy answers 200 immediately.
 	Healthy Behaviour = "healthy"
 	// Slow answers 200 after 300 ms.
 	Slow Behaviour = "slow"
-	// Flaky answers 500 to the first requests of a delivery, none to two of them by the
-	// delivery's id, and 200 to the others.
+	// Flaky answers 500 to the first zero to two requests of a delivery, and 200 to the others. The
+	// number depends on the delivery's id.
 	Flaky Behaviour = "flaky"
 	// Dead answers 503.
 	Dead Behaviour = "dead"
-	// Hanging never answers; the client leaves.
+	// Hanging never answers, and the client gives up.
 	Hanging Behaviour = "hanging"
-	// Held answers nothing before its release, and 200 from then on.
+	// Held holds its answers back until its release, and then answers 200.
 	Held Behaviour = "held"
 )
 
-// slowness is far above what a healthy receiver takes, and far below an attempt's 10 s.
+// slowness is much longer than a healthy receiver takes, and much shorter than an attempt's 10 s.
 const slowness = 300 * time.Millisecond
 
-// flakiness is how many numbers of failures there are, beginning with none. A
-// delivery has five attempts, so all of Flaky's succeed, even those whose attempts
-// are made again after a kill.
+// flakiness is how many numbers of failures there are, beginning with 0. A delivery has five
+// attempts, so every delivery to Flaky succeeds, even if some attempts are repeated after a kill.
 const flakiness = 3
 
-// gone is decide's word for a client that left.
+// gone is decide's result for a client that has disconnected.
 const gone = 0
 
-// endpoint is an Endpoint at work.
+// endpoint is an Endpoint with its state.
 type endpoint struct {
 	Endpoint
 	released chan struct{}
@@ -58,7 +57,7 @@ func newEndpoint(e Endpoint) *endpoint {
 	}
 }
 
-// decide waits as the endpoint does and returns the status to answer, or gone.
+// decide waits as the endpoint's behaviour requires and returns the status to answer, or gone.
 func (e *endpoint) decide(client context.Context, delivery string) int {
 	switch e.Behaviour {
 	case Slow:
@@ -95,7 +94,7 @@ func (e *endpoint) count(delivery string) int {
 	return e.requests[delivery]
 }
 
-// Failures is how many requests of a delivery a Flaky endpoint answers with 500.
+// Failures returns how many requests of a delivery a Flaky endpoint answers with 500.
 func Failures(delivery string) int {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(delivery))

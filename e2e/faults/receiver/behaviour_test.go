@@ -46,7 +46,7 @@ func TestAFlakyEndpointTakesADeliveryAfterUpToTwoFailures(t *testing.T) {
 	require.Equal(t, map[int]bool{0: true, 1: true, 2: true}, seen)
 }
 
-// leave sends a request whose client leaves when the endpoint has it.
+// leave sends a request whose client disconnects after the endpoint has read it.
 func (b *bench) leave() {
 	ctx, cancel := context.WithCancel(b.t.Context())
 	q, left := b.request(ctx, "a", "dlv_1"), make(chan struct{})

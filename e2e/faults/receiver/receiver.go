@@ -1,7 +1,7 @@
-// Package receiver is the receiver of the fault harness: an http.Handler that writes
-// down all that reaches it, in a ledger, and answers as an endpoint is told to.
+// Package receiver is the receiver of the fault harness. It is an http.Handler that records every
+// request in a ledger and answers by the behaviour of the endpoint.
 //
-// It takes no code from the service: a signature is checked here anew.
+// It shares no code with the service and verifies signatures with its own code.
 package receiver
 
 import (
@@ -19,16 +19,16 @@ import (
 	"earshot/e2e/faults/ledger"
 )
 
-// Prefix of the path of every endpoint; the endpoint's name follows.
+// Prefix is the beginning of every endpoint's path; the endpoint's name follows.
 const Prefix = "/hook/"
 
-// maxBody is far more than the largest event, in bytes.
+// maxBody is much larger than the largest event, in bytes.
 const maxBody = 8 << 20
 
-// Endpoint is what a webhook's URL leads to.
+// Endpoint is the target of a webhook's URL.
 type Endpoint struct {
 	Name string
-	// Secret is the webhook's, with its prefix.
+	// Secret is the webhook's secret, with its prefix.
 	Secret    string
 	Behaviour Behaviour
 }
@@ -48,8 +48,8 @@ func New(l *ledger.Writer) *Receiver {
 	return &Receiver{ledger: l, endpoints: map[string]*endpoint{}}
 }
 
-// Add makes an endpoint, or puts another in the place of the one of that name: what
-// that one held back is answered.
+// Add makes an endpoint, or replaces the one of that name. The replaced endpoint answers the
+// requests that it held back.
 func (r *Receiver) Add(e Endpoint) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -59,14 +59,14 @@ func (r *Receiver) Add(e Endpoint) {
 	r.endpoints[e.Name] = newEndpoint(e)
 }
 
-// Release lets a Held endpoint answer what it holds back, and all that follows.
+// Release lets a Held endpoint answer the requests that it holds back, and all later ones.
 func (r *Receiver) Release(name string) {
 	if e := r.endpoint(name); e != nil {
 		e.release()
 	}
 }
 
-// Waiting is how many requests an endpoint has read and not yet answered.
+// Waiting returns how many requests an endpoint has read and not yet answered.
 func (r *Receiver) Waiting(name string) int {
 	if e := r.endpoint(name); e != nil {
 		return int(e.waiting.Load())
@@ -74,8 +74,7 @@ func (r *Receiver) Waiting(name string) int {
 	return 0
 }
 
-// Err is the first thing that couldn't be written to the ledger. A ledger with a gap
-// proves nothing.
+// Err returns the first error of a write to the ledger. A ledger with a gap proves nothing.
 func (r *Receiver) Err() error {
 	if err := r.failure.Load(); err != nil {
 		return *err
@@ -89,8 +88,8 @@ func (r *Receiver) endpoint(name string) *endpoint {
 	return r.endpoints[name]
 }
 
-// ServeHTTP takes a request. One for an endpoint that isn't there is written down,
-// too, and gets 404.
+// ServeHTTP records and answers a request. An unknown endpoint's request is recorded, too, and gets
+// 404.
 func (r *Receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	name := strings.TrimPrefix(q.URL.Path, Prefix)
 	e := r.endpoint(name)
@@ -112,7 +111,7 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	}
 	entry.Signed = genuine(e.Secret, q.Header.Values("X-Service-Signature"), body, time.Now())
 	if !r.append(entry, ledger.Arrived) {
-		w.WriteHeader(http.StatusInternalServerError) // what isn't in the ledger wasn't received
+		w.WriteHeader(http.StatusInternalServerError) // A request without a ledger entry counts as not received.
 		return
 	}
 	e.waiting.Add(1)
@@ -121,7 +120,7 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	r.answer(w, entry, status)
 }
 
-// answer writes the whole answer, so that an error of it shows, and then notes it.
+// answer writes the whole answer, so that it sees any error, and then records it.
 func (r *Receiver) answer(w http.ResponseWriter, entry ledger.Entry, status int) {
 	if status == gone {
 		r.append(entry, ledger.Broken)

@@ -62,7 +62,7 @@ func (b *bench) request(ctx context.Context, name, delivery string) *http.Reques
 	return q
 }
 
-// send returns the answer's status, or 0 where there is none.
+// send returns the answer's status, or 0 if there is no answer.
 func (b *bench) send(q *http.Request) int {
 	answer, err := http.DefaultClient.Do(q)
 	if err != nil {
@@ -72,7 +72,7 @@ func (b *bench) send(q *http.Request) int {
 	return answer.StatusCode
 }
 
-// entries are the ledger's, as soon as there are n.
+// entries returns the ledger's entries when it has at least n.
 func (b *bench) entries(n int) (found []ledger.Entry) {
 	b.t.Helper()
 	require.Eventually(b.t, func() bool {

@@ -10,12 +10,11 @@ import (
 	"time"
 )
 
-// tolerance is how far a signature's moment may lie from now (specification,
-// Signature rule 3).
+// tolerance is how far a signature's time may be from now (specification, Signature rule 3).
 const tolerance = 300 * time.Second
 
-// genuine says that a request has one signature header, made with the secret, for
-// these bytes and about now (specification, Signature rules 1 to 3).
+// genuine reports whether a request has exactly one signature header, made with the secret for this
+// body at about this time (specification, Signature rules 1 to 3).
 func genuine(secret string, headers []string, body []byte, now time.Time) bool {
 	if secret == "" || len(headers) != 1 {
 		return false
@@ -35,12 +34,12 @@ func genuine(secret string, headers []string, body []byte, now time.Time) bool {
 	return hmac.Equal([]byte(hex.EncodeToString(mac.Sum(nil))), []byte(signature))
 }
 
-// subjectOf is the id of what a payload tells of, empty where it tells of nothing known.
+// subjectOf returns the id of the payload's object, or "" if the payload has no known object.
 func subjectOf(body []byte) string {
 	type thing struct {
 		ID string `json:"id"`
 	}
-	// A payload has one of these (specification, Payload shapes).
+	// A payload has one of these objects (specification, Payload shapes).
 	var payload struct {
 		Post, Vote, Comment, Entry, Contact, Webhook thing
 	}
