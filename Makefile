@@ -25,6 +25,7 @@ PROMTOOL = $(call tool,observe)
 PKG = ./...
 RUN =
 DETACH =
+DEMO =
 INSTALL =
 YES =
 name =
@@ -33,8 +34,8 @@ ARGS =
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-up: build ## start Earshot with its own Postgres and Temporal; DETACH=1 returns when it answers, INSTALL=1 installs Postgres unasked
-	@$(BIN)/earshot up $(if $(filter 1,$(DETACH)),--detach) $(if $(filter 1,$(INSTALL)),--install)
+up: build ## start Earshot with its own Postgres and Temporal; DETACH=1 returns when it answers, DEMO=1 fills it with a realistic product, INSTALL=1 installs Postgres unasked
+	@$(BIN)/earshot up $(if $(filter 1,$(DETACH)),--detach) $(if $(filter 1,$(DEMO)),--demo) $(if $(filter 1,$(INSTALL)),--install)
 
 down: build ## stop what `make up DETACH=1` started
 	@$(BIN)/earshot down

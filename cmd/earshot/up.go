@@ -19,7 +19,7 @@ func newUpCommand() *cobra.Command {
 	var (
 		dir                      string
 		detach, detached, asJSON bool
-		install                  bool
+		install, withDemo        bool
 	)
 	cmd := &cobra.Command{
 		Use:   "up",
@@ -45,11 +45,11 @@ func newUpCommand() *cobra.Command {
 			}
 			switch {
 			case detach:
-				return upDetached(cmd.Context(), d, cmd.OutOrStdout(), cmd.ErrOrStderr(), asJSON)
+				return upDetached(cmd.Context(), d, cmd.OutOrStdout(), cmd.ErrOrStderr(), asJSON, withDemo)
 			case asJSON:
 				return errors.New("--json is for --detach: what runs in the foreground has no result")
 			}
-			u := &up{dir: d, environ: environ, progress: newProgress(cmd.OutOrStdout()), out: cmd.OutOrStdout(), detached: detached}
+			u := &up{dir: d, environ: environ, progress: newProgress(cmd.OutOrStdout()), out: cmd.OutOrStdout(), detached: detached, withDemo: withDemo}
 			return u.run(cmd.Context())
 		},
 	}
@@ -58,6 +58,7 @@ func newUpCommand() *cobra.Command {
 	f.BoolVarP(&detach, "detach", "d", false, "return when everything answers, and leave it running")
 	f.BoolVar(&asJSON, "json", false, "with --detach: print where everything is as JSON, the rest on stderr")
 	f.BoolVar(&install, "install", false, "install Postgres with apt-get without asking, where this is root on Debian or Ubuntu and there is none")
+	f.BoolVar(&withDemo, demoFlag, false, "fill an organization with a realistic product, and receive its webhook")
 	f.BoolVar(&detached, detachedFlag, false, "what --detach starts")
 	_ = f.MarkHidden(detachedFlag)
 	return cmd
@@ -72,6 +73,7 @@ type up struct {
 	environ  lookup
 	out      io.Writer
 	detached bool
+	withDemo bool
 
 	lock     *upLock
 	ports    ports
@@ -80,6 +82,8 @@ type up struct {
 	temporal *devstack.Temporal
 	keys     keys
 	service  *service
+	demo     string // address of a public board
+	stopDemo func()
 }
 
 // step is one part of the start.
@@ -96,7 +100,7 @@ func (u *up) steps() []step {
 	log := "look into " + shortPath(u.dir.temporal()) + "/temporal.log, or begin anew: " + u.dir.command("reset")
 	// What removes the data comes last: most causes have nothing to do with it.
 	again := u.dir.command("up") + ", once that is mended; " + u.dir.command("reset") + " only if the data itself is broken, which removes it"
-	return []step{
+	steps := []step{
 		{name: "Postgres", run: u.startPostgres, try: again},
 		{name: "Temporal", run: u.startTemporal, try: again},
 		{name: "Search attributes", run: u.registerAttributes, try: log},
@@ -104,6 +108,15 @@ func (u *up) steps() []step {
 		{name: "API keys", run: u.provideKeys},
 		{name: "API and worker", run: u.startService, log: u.dir.serviceLog()},
 	}
+	if u.withDemo {
+		steps = append(steps, step{name: "Demo", run: u.startDemo, try: "begin anew: " + u.dir.command("reset")})
+	}
+	return steps
+}
+
+func (u *up) startDemo(ctx context.Context) (outcome string, err error) {
+	u.demo, u.stopDemo, err = startDemo(ctx, u.baseURL(), u.keys.write, u.report)
+	return u.demo, err
 }
 
 var errInterrupted = errors.New("interrupted")
@@ -246,6 +259,9 @@ func (u *up) stop() error {
 		if err != nil {
 			failed = append(failed, errors.Wrapf(err, "stop %s", name))
 		}
+	}
+	if u.stopDemo != nil {
+		u.stopDemo()
 	}
 	if s := u.service; s != nil {
 		end("API and worker", s.done, s.stop)

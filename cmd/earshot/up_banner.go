@@ -15,6 +15,9 @@ func (u *up) banner(took time.Duration) {
 	fmt.Fprintf(&b, "\nEarshot is up after %s.\n\n", inSeconds(took))
 	row := func(name, value string) { fmt.Fprintf(&b, "  %-13s %s\n", name, value) }
 	row("API", u.baseURL())
+	if u.demo != "" {
+		row("Public board", u.demo)
+	}
 	row("API docs", u.baseURL()+"/v1/docs")
 	row("Temporal UI", u.temporal.UIURL())
 	row("Metrics", "http://"+u.metricsAddress()+"/metrics")

@@ -15,6 +15,7 @@ import (
 const (
 	// detachedFlag marks the process that --detach starts.
 	detachedFlag = "detached"
+	demoFlag     = "demo"
 	// detachPause lies between two looks at a process in the background: its
 	// output should flow, and a look costs microseconds.
 	detachPause = 50 * time.Millisecond
@@ -33,7 +34,7 @@ type upResult struct {
 
 // upDetached returns when the stack of the directory answers: one that it
 // starts in the background, or the one that runs already.
-func upDetached(ctx context.Context, d stateDir, out, errOut io.Writer, asJSON bool) error {
+func upDetached(ctx context.Context, d stateDir, out, errOut io.Writer, asJSON, withDemo bool) error {
 	said := out
 	if asJSON {
 		said = errOut
@@ -42,10 +43,13 @@ func upDetached(ctx context.Context, d stateDir, out, errOut io.Writer, asJSON b
 	if err != nil {
 		return err
 	}
+	if holder != nil && withDemo {
+		return errors.Errorf("this stack runs already (%s). Stop it with `%s`, then start it with --%s", holder, d.command("down"), demoFlag)
+	}
 	status := "already_running"
 	if holder == nil {
 		status = "started"
-		holder, err = startDetached(ctx, d, said)
+		holder, err = startDetached(ctx, d, said, withDemo)
 	} else {
 		holder, err = awaitHolder(ctx, d, holder, said)
 	}
@@ -91,7 +95,7 @@ func awaitHolder(ctx context.Context, d stateDir, holder *running, said io.Write
 // startDetached starts this program again, in a session of its own, and shows
 // what it says until the stack answers. When it ends instead, that is an error;
 // when ctx ends, it is stopped.
-func startDetached(ctx context.Context, d stateDir, said io.Writer) (*running, error) {
+func startDetached(ctx context.Context, d stateDir, said io.Writer, withDemo bool) (*running, error) {
 	if err := os.MkdirAll(string(d), 0o711); err != nil { // as up does
 		return nil, errors.Wrap(err, "make the state directory")
 	}
@@ -100,7 +104,7 @@ func startDetached(ctx context.Context, d stateDir, said io.Writer) (*running, e
 		return nil, err
 	}
 	defer func() { _ = log.Close() }() // the child has its own
-	cmd, err := detachedCommand(d, log)
+	cmd, err := detachedCommand(d, log, withDemo)
 	if err != nil {
 		return nil, err
 	}
@@ -129,12 +133,15 @@ func startDetached(ctx context.Context, d stateDir, said io.Writer) (*running, e
 	return holder, err
 }
 
-func detachedCommand(d stateDir, log *os.File) (*exec.Cmd, error) {
+func detachedCommand(d stateDir, log *os.File, withDemo bool) (*exec.Cmd, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, errors.Wrap(err, "find this program")
 	}
 	cmd := exec.Command(self, "up", "--dir", string(d), "--"+detachedFlag)
+	if withDemo {
+		cmd.Args = append(cmd.Args, "--"+demoFlag)
+	}
 	cmd.Stdout, cmd.Stderr = log, log
 	// A terminal that closes, or its Ctrl-C, is not meant for it.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}

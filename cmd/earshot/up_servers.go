@@ -96,7 +96,7 @@ func (u *up) migrate(ctx context.Context) (string, error) {
 	if len(applied) == 0 {
 		return databaseName + " is up to date", nil
 	}
-	return databaseName + ", applied " + strings.Join(applied, ", "), nil
+	return fmt.Sprintf("%s, applied migrations: %d, the last is %s", databaseName, len(applied), applied[len(applied)-1]), nil
 }
 
 func (u *up) databaseURL() string { return u.postgres.URL(databaseName) }

@@ -93,7 +93,7 @@ func aptGet(ctx context.Context, report Report, args ...string) error {
 	cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output
-	stopPulse := pulse(report, "apt-get "+args[0])
+	stopPulse := pulse(report, func() string { return "apt-get " + args[0] })
 	defer stopPulse()
 	if err := cmd.Run(); err != nil {
 		return errors.Wrapf(err, "run apt-get %s: %s", args[0], lastLines(output.String(), failureLines))
@@ -101,8 +101,9 @@ func aptGet(ctx context.Context, report Report, args ...string) error {
 	return nil
 }
 
-// pulse reports every 15 s that something still goes on, until it is stopped.
-func pulse(report Report, what string) (stop func()) {
+// pulse reports every 15 s that an action still runs, until it is stopped. The text names the action and its
+// progress.
+func pulse(report Report, action func() string) (stop func()) {
 	began := time.Now()
 	tick := time.NewTicker(installPulse)
 	done := make(chan struct{})
@@ -112,7 +113,7 @@ func pulse(report Report, what string) (stop func()) {
 			case <-done:
 				return
 			case <-tick.C:
-				report.say("%s is still running (%s)", what, time.Since(began).Round(time.Second))
+				report.say("%s is still running (%s)", action(), time.Since(began).Round(time.Second))
 			}
 		}
 	}()

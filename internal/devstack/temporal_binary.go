@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-faster/errors"
@@ -237,7 +238,7 @@ func lockBuild(ctx context.Context, dir string, report Report) (unlock func(), e
 	locked, err := lock.TryLock()
 	if err == nil && !locked {
 		report.say("another program builds Temporal, waiting for it")
-		stopPulse := pulse(report, "the other program's build")
+		stopPulse := pulse(report, func() string { return "the other program's build" })
 		defer stopPulse()
 		_, err = lock.TryLockContext(ctx, buildLockPoll)
 	}
@@ -253,21 +254,61 @@ func (p program) build(ctx context.Context, root, binary string, report Report) 
 	}
 	report.say("building %s from tools/go.mod: the first time this takes %s", p.title, p.takes)
 	fresh := binary + ".new" // a killed build must not leave half a binary in place
-	cmd := exec.CommandContext(ctx, "go", "build", "-C", filepath.Join(root, "tools"), "-o", fresh, p.pkg)
-	cmd.Env = append(os.Environ(), "GOWORK=off")
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	cmd.WaitDelay = buildStopWait
-	var output bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &output, &output
+	goTool := func(args ...string) *exec.Cmd {
+		cmd := exec.CommandContext(ctx, "go", args...)
+		cmd.Dir = filepath.Join(root, "tools")
+		cmd.Env = append(os.Environ(), "GOWORK=off")
+		cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+		cmd.WaitDelay = buildStopWait
+		return cmd
+	}
+	var output packageCounter
 	began := time.Now()
-	stopPulse := pulse(report, "the build")
+	stopPulse := pulse(report, output.progress)
 	defer stopPulse()
+	// A failure here is one of the build too, which explains it.
+	packages, _ := goTool("list", "-deps", p.pkg).Output()
+	output.all.Store(int64(bytes.Count(packages, []byte("\n"))))
+	cmd := goTool("build", "-v", "-o", fresh, p.pkg)
+	cmd.Stdout, cmd.Stderr = &output, &output
 	if err := cmd.Run(); err != nil {
-		return errors.Wrapf(err, "build %s: %s", p.title, lastLines(output.String(), failureLines))
+		return errors.Wrapf(err, "build %s: %s", p.title, lastLines(output.rest.String(), failureLines))
 	}
 	if err := os.Rename(fresh, binary); err != nil {
 		return errors.Wrapf(err, "put %s in place", p.title)
 	}
 	report.say("built %s in %s", p.title, time.Since(began).Round(time.Second))
 	return nil
+}
+
+// packageCounter reads the output of go build -v. It counts the lines that name a package, and keeps the rest.
+type packageCounter struct {
+	all, done atomic.Int64
+	line      []byte // that is not complete yet
+	rest      bytes.Buffer
+}
+
+var packageLine = regexp.MustCompile(`^[A-Za-z0-9._~/-]+$`)
+
+func (c *packageCounter) Write(text []byte) (int, error) {
+	for _, b := range text {
+		if c.line = append(c.line, b); b != '\n' {
+			continue
+		}
+		if packageLine.Match(c.line[:len(c.line)-1]) {
+			c.done.Add(1)
+		} else {
+			c.rest.Write(c.line)
+		}
+		c.line = c.line[:0]
+	}
+	return len(text), nil
+}
+
+// progress says how far the build is. Packages that the build cache has are not counted.
+func (c *packageCounter) progress() string {
+	if c.done.Load() == 0 {
+		return "the download of the sources"
+	}
+	return fmt.Sprintf("the build, %d of at most %d packages,", c.done.Load(), c.all.Load())
 }
