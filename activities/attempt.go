@@ -17,15 +17,15 @@ import (
 	"earshot/internal/webhooks"
 )
 
-// attempt is the life of one attempt: a slot and memory, the claim, the request, the
-// record. The process may die after any line; the lease then keeps others off
-// until the attempt can be over, and the claim is made again.
+// attempt runs one attempt from start to end: a slot and memory, the claim, the request, the
+// record. The process may die after any line. The lease then keeps other workers off until the
+// attempt must be over, and the delivery is claimed again.
 func (d *Deliveries) attempt(ctx, waiting context.Context, r round, due Due) (outcome, error) {
 	release, o, err := d.admit(ctx, waiting, due, r.wait(due.Webhook))
 	if release == nil {
 		return o, err
 	}
-	// They are for the request: our own record needs neither.
+	// The slot and the memory are for the request. The record needs neither.
 	defer release()
 	claimed, err := d.claim(ctx, waiting, r, due)
 	switch {
@@ -38,8 +38,8 @@ func (d *Deliveries) attempt(ctx, waiting context.Context, r round, due Due) (ou
 	case claimed.Wait:
 		o = again(due, claimed.Attempt, claimed.Delay)
 		if d.options.CountAttempts && claimed.Attempt > due.Attempt {
-			// This attempt was made and failed, perhaps by a worker that was killed
-			// before it could say so.
+			// The attempt was already made and failed, perhaps in a worker that was killed before
+			// it could report the streak.
 			o.streak = streakGrew
 		}
 		return o, nil
@@ -81,8 +81,8 @@ func (d *Deliveries) attempt(ctx, waiting context.Context, r round, due Due) (ou
 	return o, nil
 }
 
-// admit waits for a slot of the webhook, and then for memory for the payload. Without
-// them there is no release, but what becomes of the delivery instead.
+// admit waits for a slot of the webhook, and then for memory for the payload. If it gets neither,
+// release is nil and the outcome holds the reason.
 func (d *Deliveries) admit(ctx, waiting context.Context, due Due, wait time.Duration) (release func(), _ outcome, _ error) {
 	waiting, cancel := context.WithTimeout(waiting, wait)
 	defer cancel()
@@ -103,7 +103,7 @@ func (d *Deliveries) admit(ctx, waiting context.Context, due Due, wait time.Dura
 	return sync.OnceFunc(func() { freeMemory(); freeSlot() }), outcome{}, nil
 }
 
-// traced is request with a span, which the receiver is told of.
+// traced calls request within a span. The request carries the span's trace context to the receiver.
 func (d *Deliveries) traced(ctx context.Context, due Due, c store.Claimed) (store.Result, error) {
 	ctx, span := telemetry.Span(ctx, "attempt", attribute.String("earshot.delivery", due.ID.String()),
 		attribute.String("earshot.webhook", c.Webhook.String()), attribute.String("earshot.event_type", c.EventType),
@@ -122,7 +122,7 @@ func (d *Deliveries) traced(ctx context.Context, due Due, c store.Claimed) (stor
 	return r, err
 }
 
-// request sends and says what follows from the answer.
+// request sends the attempt and derives the result from the answer.
 func (d *Deliveries) request(ctx context.Context, due Due, c store.Claimed) (store.Result, error) {
 	secret, err := d.secrets.Open(c.Webhook.String(), c.Sealed)
 	if err != nil {
@@ -130,7 +130,8 @@ func (d *Deliveries) request(ctx context.Context, due Due, c store.Claimed) (sto
 	}
 	former := ""
 	if c.SealedFormer != nil {
-		// Without it there is still the signature that counts.
+		// The request then carries only the signature with the new secret, which is the one that
+		// counts.
 		if former, err = d.secrets.Open(c.Webhook.String(), c.SealedFormer); err != nil {
 			d.log.WarnContext(ctx, "a secret that is being replaced can't be opened, so attempts are signed with the new one alone",
 				"webhookId", c.Webhook.String(), "error", err)
@@ -147,7 +148,7 @@ func (d *Deliveries) request(ctx context.Context, due Due, c store.Claimed) (sto
 		TraceParent: telemetry.TraceParent(ctx),
 	})
 	if ctx.Err() != nil && !o.OK() {
-		// The stop of this process cut the attempt off: not the receiver's fault.
+		// The shutdown of this process cut the attempt off, which is not the receiver's fault.
 		return store.Result{}, ctx.Err()
 	}
 	d.limits.Answered(due.Webhook, o.OK(), o.Duration)
@@ -170,9 +171,8 @@ func (d *Deliveries) request(ctx context.Context, due Due, c store.Claimed) (sto
 	return r, nil
 }
 
-// record keeps trying while the activity has time: an attempt whose result is
-// lost must be made again, which the receiver sees as a duplicate. It tells whether
-// the webhook's streak moved.
+// record retries while the activity has time: an attempt without a recorded result is made again,
+// and the receiver sees a duplicate. It reports whether the webhook's streak moved.
 func (d *Deliveries) record(ctx context.Context, r store.Result) (moved bool, err error) {
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
 		moved, err := d.results.Do(ctx, r)

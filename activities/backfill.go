@@ -11,11 +11,11 @@ import (
 	"earshot/internal/store"
 )
 
-// backfillTime is about how long one activity goes on with a backfill, so that the progress that the web
-// UI shows moves, and a hundred thousand addresses are some dozens of steps in the run's history.
+// backfillTime is the approximate duration of one activity of a backfill. It keeps the progress in
+// the web UI moving, and 100,000 addresses take only some dozens of steps in the run's history.
 const backfillTime = 5 * time.Second
 
-// Backfills goes on with searches for contacts in old activity.
+// Backfills continues searches for contacts in old activity.
 type Backfills struct {
 	backfills *backfill.Service
 	store     *store.Store
@@ -24,12 +24,13 @@ type Backfills struct {
 // NewBackfills makes the activities.
 func NewBackfills(b *backfill.Service, s *store.Store) *Backfills { return &Backfills{b, s} }
 
-// BackfillParams name the backfill.
+// BackfillParams names the backfill.
 type BackfillParams struct {
 	Backfill publicid.ContactBackfill `json:"backfill"`
 }
 
-// BackfillProgress tells how far a backfill is, in numbers alone. The status is empty where it is gone.
+// BackfillProgress is the progress of a backfill, in numbers only. The status is empty if the
+// backfill no longer exists.
 type BackfillProgress struct {
 	Status    string `json:"status,omitempty"`
 	Addresses int    `json:"addresses"`
@@ -44,8 +45,8 @@ type BackfillProgress struct {
 // Running reports whether there is more to do.
 func (p BackfillProgress) Running() bool { return p.Status == "running" }
 
-// ContinueBackfill goes on for a while, page by page, with a rest after each, as the retention does it. A
-// page that was committed isn't done again by the next try.
+// ContinueBackfill works page by page for about backfillTime, and rests after each page as the
+// retention does. A retry doesn't repeat committed pages.
 func (b *Backfills) ContinueBackfill(ctx context.Context, p BackfillParams) (BackfillProgress, error) {
 	for began := time.Now(); ; {
 		pageBegan := time.Now()

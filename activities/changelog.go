@@ -15,18 +15,18 @@ type Changelog struct{ feedback *feedback.Service }
 // NewChangelog makes the activity.
 func NewChangelog(f *feedback.Service) *Changelog { return &Changelog{f} }
 
-// PublishParams name the entry.
+// PublishParams names the entry.
 type PublishParams struct {
 	Entry publicid.ChangelogEntry `json:"entry"`
 }
 
-// PublishResult says when the entry is due, if it is still to be published.
+// PublishResult holds the time at which the entry is due, or nil if there is nothing left to
+// publish.
 type PublishResult struct {
 	Due *time.Time `json:"due"`
 }
 
-// PublishEntry publishes the entry if it is scheduled and due. Doing it again
-// changes nothing.
+// PublishEntry publishes the entry if it is scheduled and due. Repeating it changes nothing.
 func (c *Changelog) PublishEntry(ctx context.Context, p PublishParams) (PublishResult, error) {
 	due, err := c.feedback.PublishEntry(ctx, p.Entry)
 	if due == nil && err == nil {

@@ -1,5 +1,5 @@
-// Package activities holds the side effects of the workflows. Ids go in, ids
-// come out: no payload, secret or URL ever enters a workflow's history.
+// Package activities holds the side effects of the workflows. Parameters and results are ids:
+// payloads, secrets and URLs never enter a workflow's history.
 package activities
 
 import (
@@ -24,24 +24,23 @@ import (
 )
 
 const (
-	// How long a delivery waits after a fault of our own that the others of its
-	// group don't share.
+	// faultPause is the wait of a delivery after a fault of our own that the rest of its group
+	// doesn't share.
 	faultPause = 30 * time.Second
-	// What a lease has beyond the attempt itself: time to record, which takes some
-	// milliseconds. It only matters where the worker is dead by then.
+	// leaseMargin is added to the timeout of an attempt to get the length of its lease. It leaves
+	// time for the record, which takes some milliseconds, and matters only if the worker has died.
 	leaseMargin = 2 * time.Second
-	// Longer than a statement takes on a database that is well, short enough for the
-	// activity to report one that isn't.
+	// statementTimeout is longer than a statement takes on a healthy database. It is short enough
+	// for the activity to report an unhealthy one.
 	statementTimeout = 5 * time.Second
-	// Rows in one statement.
+	// batchMax is the number of rows in one statement.
 	batchMax = 256
 )
 
-// HeartbeatInterval is how often an attempt's activity tells Temporal that it is alive:
-// three times within its heartbeat timeout of 12 s. The worker has to be told, because
-// the SDK otherwise keeps heartbeats back for 80 % of that timeout, and then a stall of
-// Temporal of 2.4 s is enough for it to take the activity for dead. It is also how long
-// the SDK waits for the answer to one.
+// HeartbeatInterval is the time between two heartbeats of an attempt's activity: a third of its
+// heartbeat timeout of 12 s. The worker sets it as the SDK's throttle, too. By default the SDK
+// holds heartbeats back for 80 % of the timeout, and a stall of Temporal of only 2.4 s would end
+// the activity. It is also the SDK's timeout for the answer to a heartbeat.
 const HeartbeatInterval = 4 * time.Second
 
 // Errors of deliveries that ended without an attempt.
@@ -52,14 +51,14 @@ const (
 	ErrorGivenUp = "given_up"
 )
 
-// DeliveryOptions are what a deployment chooses of attempts.
+// DeliveryOptions are a deployment's settings for attempts.
 type DeliveryOptions struct {
-	// Delays are those before attempts 2, 3, ….
+	// Delays are the pauses before attempts 2, 3, ….
 	Delays []time.Duration
-	// CountAttempts counts each failed attempt for the webhook's streak, instead of
-	// each delivery that failed for good.
+	// CountAttempts counts each failed attempt for the webhook's streak. Otherwise only deliveries
+	// that failed for good count.
 	CountAttempts bool
-	// Counts of what happens; nil counts nothing.
+	// Counts are the metrics; nil counts nothing.
 	Counts *Counts
 	Log    *slog.Logger
 }
@@ -99,11 +98,11 @@ func NewDeliveries(s *store.Store, sender *send.Sender, secrets *seal.Box, follo
 	return d
 }
 
-// Lags tells a webhook whose receiver hasn't kept up with this process: it fails, or is
-// slower than what it is sent.
+// Lags reports whether a webhook's receiver hasn't kept up with this process: it fails, or it is
+// slower than its deliveries arrive.
 func (d *Deliveries) Lags(webhook publicid.Webhook) bool { return d.limits.Lags(webhook) }
 
-// Due is one delivery with the attempt that it is due for.
+// Due is one delivery and the number of its next attempt.
 type Due struct {
 	ID      publicid.Delivery `json:"id"`
 	Webhook publicid.Webhook  `json:"webhook"`
@@ -115,33 +114,32 @@ type AttemptParams struct {
 	Deliveries []Due `json:"deliveries"`
 }
 
-// Pending is a delivery that hasn't ended, and when it is due again, counted
+// Pending is a delivery that hasn't ended, with the delay until it is due again. The delay counts
 // from the end of the activity.
 type Pending struct {
 	Due
 	In time.Duration `json:"in"`
 }
 
-// AttemptResult holds what is left to do, and what an operator wants to see.
+// AttemptResult holds the remaining work, and the answers for operators.
 type AttemptResult struct {
 	Pending []Pending `json:"pending,omitempty"`
-	// Failed are those that failed for good.
+	// Failed are the deliveries that failed for good.
 	Failed []publicid.Delivery `json:"failed,omitempty"`
-	// Answers to the attempts, in the order of the deliveries that were to be made:
-	// the receiver's status, or the error where it had none; empty where there was no
-	// attempt.
+	// Answers are the results of the attempts, in the order of the parameters: the receiver's
+	// status, or an error without one. An answer is empty if no attempt was made.
 	Answers []string `json:"answers,omitempty"`
 }
 
-// AttemptFirst makes the first attempts of a new group, all at once, and puts off what
-// finds no slot, no memory or no token.
+// AttemptFirst makes the first attempts of a new group, all of them at the same time. It postpones
+// deliveries that get no slot, memory or token.
 func (d *Deliveries) AttemptFirst(ctx context.Context, p AttemptParams) (AttemptResult, error) {
 	ctx, end := untilShutdown(ctx)
 	defer end()
 	return d.attemptAll(ctx, p, round{wait: d.limits.FirstWait, first: true}, nil)
 }
 
-// AttemptLater makes attempts after the first, and first ones that were put off.
+// AttemptLater makes attempts after the first, and postponed first ones.
 func (d *Deliveries) AttemptLater(ctx context.Context, p AttemptParams) (AttemptResult, error) {
 	ctx, end := untilShutdown(ctx)
 	defer end()
@@ -159,18 +157,18 @@ func (d *Deliveries) AttemptLater(ctx context.Context, p AttemptParams) (Attempt
 	return d.attemptAll(ctx, p, round{wait: func(publicid.Webhook) time.Duration { return fairness.SlotWait }}, admitted)
 }
 
-// owners are the organizations of the webhooks. The run doesn't know them all.
+// owners returns the organizations of the webhooks. The run doesn't have all of them.
 func (d *Deliveries) owners(ctx context.Context, webhooks []publicid.Webhook) (map[publicid.Webhook]publicid.Organization, error) {
 	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
 	defer cancel()
 	return d.store.WebhookOwners(ctx, webhooks)
 }
 
-// untilShutdown is the context of an activity without what ends it too early. Temporal may
-// take an activity for dead that only wasn't heard of, and the SDK cancels it even because of
-// one heartbeat without an answer: the attempts under way would be cut off, and made again
-// although their receivers have them. Their leases keep others off until they are over. So
-// only the end of a worker's time to stop ends them, and the activity's own.
+// untilShutdown returns the activity's context without premature cancellations. The SDK cancels an
+// activity after a single heartbeat without an answer. Temporal times out an activity even if only
+// its heartbeats are lost. Attempts under way would be cut off and repeated, although their
+// receivers have the events. Leases keep other workers off until the attempts are over. The context
+// therefore ends only with the worker's drain time or the activity's own deadline.
 func untilShutdown(ctx context.Context) (_ context.Context, end func()) {
 	lasting, cancel := context.WithDeadline(context.WithoutCancel(ctx), activity.GetInfo(ctx).Deadline)
 	forget := context.AfterFunc(ctx, func() {
@@ -181,7 +179,7 @@ func untilShutdown(ctx context.Context) (_ context.Context, end func()) {
 	return lasting, func() { forget(); cancel() }
 }
 
-// heartbeat tells Temporal that the activity is alive, until its context ends.
+// heartbeat sends heartbeats to Temporal until its context ends.
 func heartbeat(ctx context.Context) {
 	tick := time.NewTicker(HeartbeatInterval)
 	defer tick.Stop()
@@ -195,17 +193,17 @@ func heartbeat(ctx context.Context) {
 	}
 }
 
-// round is what the attempts that an activity makes at once have in common.
+// round holds the parameters that all attempts of one activity share.
 type round struct {
 	run workflow.Execution // attemptAll sets it
-	// wait is how long an attempt may wait for a slot of its webhook and for memory.
+	// wait is the longest wait for a slot of the webhook and for memory.
 	wait func(publicid.Webhook) time.Duration
-	// first attempts stand in line behind those that a throttle has put off.
+	// first marks first attempts, which queue behind attempts that a throttle has postponed.
 	first bool
 }
 
-// attemptAll attempts what goes to webhooks that are admitted, all where nil is, and puts off
-// the others and what finds no slot, no memory or no token in time.
+// attemptAll attempts the deliveries to admitted webhooks; a nil admission admits all of them. It
+// postpones the others, and those that get no slot, memory or token in time.
 func (d *Deliveries) attemptAll(ctx context.Context, p AttemptParams, r round, admitted fairness.Admission) (AttemptResult, error) {
 	var (
 		all      sync.WaitGroup
@@ -216,7 +214,7 @@ func (d *Deliveries) attemptAll(ctx context.Context, p AttemptParams, r round, a
 	r.run = activity.GetInfo(ctx).WorkflowExecution
 	waiting, stop := untilStop(ctx)
 	defer stop()
-	untilShare := d.later.Wait() // one for all, so that they come back together
+	untilShare := d.later.Wait() // one for all, so that they are due together
 	for i, due := range p.Deliveries {
 		switch admitted[due.Webhook] {
 		case fairness.OrganizationShareUsed:
@@ -230,7 +228,7 @@ func (d *Deliveries) attemptAll(ctx context.Context, p AttemptParams, r round, a
 		all.Go(func() {
 			o, err := d.attemptOrPanic(ctx, waiting, r, due)
 			if err != nil {
-				// Our own fault: the receiver's attempt isn't used up.
+				// The fault is ours, so it doesn't use up one of the receiver's attempts.
 				d.counts.fault(ctx)
 				mu.Lock()
 				faults = append(faults, err)
@@ -242,20 +240,20 @@ func (d *Deliveries) attemptAll(ctx context.Context, p AttemptParams, r round, a
 	}
 	all.Wait()
 	if len(faults) > 0 && (len(faults) == len(p.Deliveries) || ctx.Err() != nil) {
-		// The database is away, or this process stops. The activity is made
-		// again, and rows that are recorded then answer for themselves.
+		// The database is down, or this process is stopping. Temporal retries the activity, and the
+		// rows then answer for attempts that are already recorded.
 		return AttemptResult{}, faults[0]
 	}
 	for _, err := range faults {
-		// One of them only, whose secret can't be opened for example: the others
-		// of the group go on without it.
+		// Only some deliveries failed, for example because a secret can't be opened. The rest of
+		// the group continues without them.
 		d.log.ErrorContext(ctx, "attempt can't be made", "workflowId", r.run.ID, "error", err)
 	}
 	return d.settle(ctx, r.run, p.Deliveries, outcomes)
 }
 
-// attemptOrPanic is attempt with a panic as an error, a fault of our own: in a goroutine of
-// its own it would end the process, and all other attempts with it.
+// attemptOrPanic calls attempt and turns a panic into an error. Without that, a panic in a
+// goroutine would end the process and all other attempts with it.
 func (d *Deliveries) attemptOrPanic(ctx, waiting context.Context, r round, due Due) (_ outcome, err error) {
 	defer func() {
 		if what := recover(); what != nil {
@@ -265,7 +263,7 @@ func (d *Deliveries) attemptOrPanic(ctx, waiting context.Context, r round, due D
 	return d.attempt(ctx, waiting, r, due)
 }
 
-// settle does what is left to do when all attempts are over.
+// settle does the remaining work after all attempts have ended.
 func (d *Deliveries) settle(ctx context.Context, run workflow.Execution, of []Due, outcomes []outcome) (AttemptResult, error) {
 	if err := d.putOff(ctx, run, of, outcomes); err != nil {
 		return AttemptResult{}, err
@@ -276,8 +274,8 @@ func (d *Deliveries) settle(ctx context.Context, run workflow.Execution, of []Du
 	return resultOf(of, outcomes), nil
 }
 
-// untilStop ends with the activity, or when its worker takes no more work: who
-// waits for a slot or for memory is put off then.
+// untilStop returns a context that ends with the activity, or when its worker stops taking work.
+// Deliveries that wait for a slot or for memory are then postponed.
 func untilStop(ctx context.Context) (waiting context.Context, stop context.CancelFunc) {
 	waiting, stop = context.WithCancel(ctx)
 	stopping := activity.GetWorkerStopChannel(ctx)

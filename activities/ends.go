@@ -8,12 +8,12 @@ import (
 	"earshot/internal/publicid"
 )
 
-// DeliveriesParams name deliveries.
+// DeliveriesParams names deliveries.
 type DeliveriesParams struct {
 	Deliveries []publicid.Delivery `json:"deliveries"`
 }
 
-// GiveUp ends deliveries that are pending, because an operator wants it.
+// GiveUp ends pending deliveries at an operator's request.
 func (d *Deliveries) GiveUp(ctx context.Context, p DeliveriesParams) error {
 	n, err := d.store.EndDeliveries(ctx, runOf(ctx), ErrorGivenUp, p.Deliveries)
 	d.counts.failed(ctx, ErrorGivenUp, n)
@@ -22,16 +22,16 @@ func (d *Deliveries) GiveUp(ctx context.Context, p DeliveriesParams) error {
 
 func runOf(ctx context.Context) string { return activity.GetInfo(ctx).WorkflowExecution.RunID }
 
-// Revived is the answer to Revive.
+// Revived is the result of Revive.
 type Revived struct {
-	// Run that asked. A run that was made by a reset finds the one before it here.
+	// Run is the run that called the activity. A run that was created by a reset finds the id of
+	// the previous run here.
 	Run string `json:"run"`
-	// Pending are the deliveries to go on with.
+	// Pending are the deliveries to continue with.
 	Pending []Due `json:"pending,omitempty"`
 }
 
-// Revive lets those of the deliveries that failed for good begin anew that ended
-// before the run that asks.
+// Revive restarts those of the deliveries that failed for good before the calling run.
 func (d *Deliveries) Revive(ctx context.Context, p DeliveriesParams) (Revived, error) {
 	result := Revived{Run: runOf(ctx)}
 	rows, err := d.store.ReviveDeliveries(ctx, result.Run, p.Deliveries)

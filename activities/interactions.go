@@ -12,7 +12,7 @@ import (
 	"earshot/internal/publicid"
 )
 
-// Interactions has end-users confirm what they want.
+// Interactions mails confirmation links to end-users.
 type Interactions struct {
 	interactions *interactions.Service
 	mailer       *mail.Mailer
@@ -24,26 +24,26 @@ func NewInteractions(i *interactions.Service, m *mail.Mailer, counts *Counts) *I
 	return &Interactions{i, m, counts}
 }
 
-// InteractionParams name the interaction.
+// InteractionParams names the interaction.
 type InteractionParams struct {
 	Interaction publicid.Interaction `json:"interaction"`
 }
 
-// InteractionResult says until when it may be confirmed; nil is that there is nothing to confirm
-// any more.
+// InteractionResult holds the time until which the interaction can be confirmed. It is nil if there
+// is nothing left to confirm.
 type InteractionResult struct {
 	Until *time.Time `json:"until"`
 }
 
-// MailLink mails the link, unless it was mailed already. Where that can't be done, nobody will
-// ever have the link, so the interaction is removed.
+// MailLink mails the link, unless it was already mailed. If the e-mail is rejected for good, or the
+// deployment can't send e-mails, it removes the interaction, because the link can never arrive.
 func (i *Interactions) MailLink(ctx context.Context, p InteractionParams) error {
 	letter, err := i.interactions.Letter(ctx, p.Interaction)
 	if err != nil || letter == nil {
 		return err
 	}
 	failpoint.Hit(failpoint.BeforeLink)
-	// The same id however often it is sent: an answer that got lost makes it go twice, and nothing else.
+	// The id is the same for each try, so that a lost answer only leads to a duplicate e-mail.
 	err = i.mailer.Send(ctx, mail.Message{ID: p.Interaction.String(), To: letter.To, Subject: letter.Subject, Text: letter.Text})
 	switch {
 	case errors.Is(err, mail.ErrNotConfigured):

@@ -11,7 +11,7 @@ import (
 	"earshot/internal/webhooks"
 )
 
-// Mails tells people what they should know.
+// Mails sends e-mails to admins.
 type Mails struct {
 	webhooks *webhooks.Service
 	mailer   *mail.Mailer
@@ -23,22 +23,22 @@ func NewMails(w *webhooks.Service, m *mail.Mailer, counts *Counts) *Mails {
 	return &Mails{w, m, counts}
 }
 
-// MailAdminParams name a webhook that was disabled and whom to tell.
+// MailAdminParams names a disabled webhook and one admin to notify.
 type MailAdminParams struct {
 	Webhook publicid.Webhook `json:"webhook"`
 	Admin   publicid.User    `json:"admin"`
-	// ID is the message's, the same however often it is sent.
+	// ID is the message's id, the same for each try.
 	ID string `json:"id"`
 }
 
-// MailResult tells whether a message was sent. None is where the deployment has no
-// mail settings, and where the webhook or the admin is gone.
+// MailResult reports if a message was sent. No message is sent if the deployment has no mail
+// settings, or if the webhook or the admin no longer exists.
 type MailResult struct {
 	Sent bool `json:"sent"`
 }
 
-// MailAdmin tells an admin that a webhook was disabled. What will be refused again
-// is an error that isn't retried.
+// MailAdmin mails an admin that a webhook was disabled. A permanent rejection is an error that
+// isn't retried.
 func (m *Mails) MailAdmin(ctx context.Context, p MailAdminParams) (MailResult, error) {
 	notice, err := m.webhooks.DisabledNotice(ctx, p.Webhook, p.Admin)
 	if err != nil || notice == nil {

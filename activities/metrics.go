@@ -11,11 +11,11 @@ import (
 	"earshot/internal/telemetry"
 )
 
-// waits are bounds of what takes from milliseconds to as long as the retry schedule,
-// in seconds.
+// waits are the histogram bounds, in seconds, for durations from milliseconds to the length of the
+// retry schedule.
 var waits = []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600, 5400}
 
-// Counts are the metrics of what activities do.
+// Counts are the metrics of the activities.
 type Counts struct {
 	attempts     metric.Int64Counter
 	faults       metric.Int64Counter
@@ -31,7 +31,7 @@ type Counts struct {
 	disabled     metric.Int64Counter
 }
 
-// NewCounts makes them.
+// NewCounts registers the metrics.
 func NewCounts(m telemetry.Meter) *Counts {
 	return &Counts{
 		attempts: m.Counter("earshot_attempts", "Attempts that were made."),
@@ -54,7 +54,7 @@ func NewCounts(m telemetry.Meter) *Counts {
 	}
 }
 
-// attempt counts an attempt by what became of it.
+// attempt counts an attempt by its result.
 func (c *Counts) attempt(ctx context.Context, r store.Result) {
 	result := "failed"
 	switch {
@@ -67,8 +67,8 @@ func (c *Counts) attempt(ctx context.Context, r store.Result) {
 	c.durations.Record(ctx, r.Duration.Seconds(), telemetry.Labels("result", result))
 }
 
-// claimed counts how long a delivery has waited for its first attempt. One that was put
-// off waited for its receiver, or for those of its organization.
+// claimed records the wait of a delivery for its first attempt. The label marks postponed
+// deliveries, which waited for their receiver, or for the other receivers of their organization.
 func (c *Counts) claimed(ctx context.Context, of store.Claimed) {
 	if of.Attempt != 1 {
 		return
@@ -80,30 +80,31 @@ func (c *Counts) claimed(ctx context.Context, of store.Claimed) {
 	c.firstDelays.Record(ctx, of.Age.Seconds(), telemetry.Labels("put_off", putOff))
 }
 
-// delivered counts a delivery that succeeded, so old when it was claimed.
+// delivered counts a delivery that succeeded. The age is that at the claim; since is the time from
+// the claim to the answer.
 func (c *Counts) delivered(ctx context.Context, age, since time.Duration) {
 	c.deliverTimes.Record(ctx, (age + since).Seconds())
 	c.deliveries.Add(ctx, 1, telemetry.Labels("outcome", "succeeded", "error", ""))
 }
 
-// failed counts deliveries that failed for good, by the error of the last attempt, or
-// that of those which ended without one.
+// failed counts deliveries that failed for good. The label is the error of the last attempt, or the
+// reason why the delivery ended without one.
 func (c *Counts) failed(ctx context.Context, err string, n int) {
 	if n > 0 {
 		c.deliveries.Add(ctx, int64(n), telemetry.Labels("outcome", "failed", "error", err))
 	}
 }
 
-// fault counts an attempt that failed for a reason of our own.
+// fault counts an attempt that failed because of our own fault.
 func (c *Counts) fault(ctx context.Context) { c.faults.Add(ctx, 1, telemetry.Labels()) }
 
-// delayed counts attempts that found no slot, no memory or no share.
+// delayed counts attempts that were postponed.
 func (c *Counts) delayed(ctx context.Context, n int) {
 	c.putOff.Add(ctx, int64(n), telemetry.Labels("task_queue", queueOf(ctx)))
 }
 
-// sweep counts what the sweep found. Nothing counts too: a counter that is there says
-// that the sweep runs.
+// sweep counts the findings of the sweep. Zero is counted too, because the presence of the counter
+// shows that the sweep runs.
 func (c *Counts) sweep(ctx context.Context, r SweepResult, err error) {
 	result := "done"
 	if err != nil {
@@ -126,7 +127,7 @@ func (c *Counts) found(ctx context.Context, what string, n int) {
 	c.swept.Add(ctx, int64(n), telemetry.Labels("found", what))
 }
 
-// remove counts what the retention removed, of one kind.
+// remove counts the rows of one kind that the retention removed.
 func (c *Counts) remove(ctx context.Context, kind string, n int) {
 	c.removed.Add(ctx, int64(n), telemetry.Labels("kind", kind))
 }

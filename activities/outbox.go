@@ -17,28 +17,27 @@ import (
 )
 
 const (
-	// sweepPage is how many rows the sweep reads at a time.
+	// sweepPage is the number of rows that the sweep reads at a time.
 	sweepPage = 1000
-	// sweepMost is how many deliveries one activity looks at: some seconds of work, where
-	// it may take minutes. The workflow then has another go on.
+	// sweepMost is the number of deliveries for one activity. They take seconds, and its timeout is
+	// minutes. The workflow then runs the next activity.
 	sweepMost = 20 * sweepPage
-	// doubtAfter is how long a delivery may be overdue before Temporal's list, which says
-	// that its run is open, is doubted. Who restores Temporal's databases from different
-	// moments has a list with runs that aren't there, for good. It is far above what a
-	// run waits for its turn, so that few runs have to be asked for one by one.
+	// doubtAfter is the delay after which the sweep no longer trusts an open run in Temporal's
+	// list. If Temporal's databases are restored from different moments, the list contains runs
+	// that no longer exist. The limit is far above the time that a run waits for its turn, so that
+	// few runs need a lookup of their own.
 	doubtAfter = 5 * time.Minute
-	// doubtMost is how many of a page are asked for one by one, so that a Temporal that is
-	// late with everything isn't asked for all of it every minute. Who is started anew makes
-	// room for the next ones at the next sweep.
+	// doubtMost is the maximum number of single lookups per page. It protects a slow Temporal from
+	// a lookup for each overdue delivery every minute. A restarted delivery is no longer overdue,
+	// so the next sweep reaches the following ones.
 	doubtMost = 50
 )
 
-// RunState is what Temporal knows of a workflow's last run.
+// RunState is the state of a workflow's last run in Temporal.
 type RunState int
 
-// The states. A run that is over came to an end of its own or by the server, or Temporal
-// knows of none; a terminated one was ended by an operator without a word to it, or
-// canceled.
+// The states of a run. RunOver: the run ended normally or was ended by the server, or there is no
+// run. RunTerminated: an operator terminated or canceled the run.
 const (
 	RunOver RunState = iota
 	RunOpen
@@ -51,17 +50,17 @@ type TerminatedRun struct {
 	Deliveries []publicid.Delivery
 }
 
-// Runs tells what Temporal knows.
+// Runs reads the states of runs from Temporal.
 type Runs interface {
-	// RunStates takes the word of Temporal's list for a run that is open, which saves most of the work.
+	// RunStates trusts Temporal's list for open runs, which saves most of the calls.
 	RunStates(ctx context.Context, workflowIDs []string) (map[string]RunState, error)
-	// RunStatesForSure asks for each run.
+	// RunStatesForSure looks up each run.
 	RunStatesForSure(ctx context.Context, workflowIDs []string) (map[string]RunState, error)
 	// TerminatedRuns calls do with each page of the runs that were terminated since.
 	TerminatedRuns(ctx context.Context, since time.Time, do func([]TerminatedRun) error) error
 }
 
-// Outbox finds deliveries that nobody is looking after.
+// Outbox finds deliveries that no run is working on.
 type Outbox struct {
 	store    *store.Store
 	dispatch change.Dispatcher
@@ -71,7 +70,7 @@ type Outbox struct {
 	log      *slog.Logger
 }
 
-// Engine is what the sweep needs of Temporal.
+// Engine is the part of Temporal that the sweep needs.
 type Engine interface {
 	change.Dispatcher
 	StreakFollower
@@ -83,17 +82,17 @@ func NewOutbox(s *store.Store, e Engine, counts *Counts, log *slog.Logger) *Outb
 	return &Outbox{store: s, dispatch: e, streaks: e, runs: e, counts: counts, log: log}
 }
 
-// SweepParams say what counts as forgotten.
+// SweepParams say which deliveries count as forgotten.
 type SweepParams struct {
-	// Grace is how long a delivery may be overdue.
+	// Grace is how long a delivery may be overdue before the sweep handles it.
 	Grace time.Duration `json:"grace"`
-	// Before takes the place of the grace where it is set: what was overdue then.
+	// Before replaces the grace if it is set: the sweep handles deliveries that were due before it.
 	Before time.Time `json:"before,omitzero"`
-	// From is where the activity before came to; nil in the first.
+	// From is the place where the previous activity stopped; nil in the first.
 	From *SweepPlace `json:"from,omitempty"`
 }
 
-// SweepPlace is the last delivery that was looked at.
+// SweepPlace is the last delivery that was checked.
 type SweepPlace struct {
 	DueAt time.Time         `json:"dueAt"`
 	ID    publicid.Delivery `json:"id"`
@@ -106,32 +105,33 @@ func (p SweepParams) grace() time.Duration {
 	return time.Since(p.Before)
 }
 
-// SweepResult tells what the sweep found.
+// SweepResult counts the findings of the sweep.
 type SweepResult struct {
-	// NeverStarted had no workflow yet, Lost had one that is no longer open.
+	// NeverStarted counts deliveries without a workflow, Lost those whose workflow is no longer
+	// open.
 	NeverStarted int `json:"neverStarted"`
 	Lost         int `json:"lost"`
-	// Entries of the changelog that should have been published.
+	// Entries counts overdue publications of changelog entries.
 	Entries int `json:"entries,omitempty"`
-	// Recoveries that nobody ran.
+	// Recoveries counts recoveries without a run.
 	Recoveries int `json:"recoveries,omitempty"`
-	// SubjectRequests are exports and erasures of persons that nobody did.
+	// SubjectRequests counts exports and erasures of persons without a run.
 	SubjectRequests int `json:"subjectRequests,omitempty"`
-	// Backfills are searches for contacts in old activity that nobody did.
+	// Backfills counts searches for contacts in old activity without a run.
 	Backfills int `json:"backfills,omitempty"`
-	// Streaks that are long enough to disable their webhook, and didn't.
+	// Streaks counts streaks that are long enough to disable their webhook but haven't done so.
 	Streaks int `json:"streaks,omitempty"`
-	// Interactions whose link should have been mailed, or whose time is up.
+	// Interactions counts interactions with an overdue link or an expired one.
 	Interactions int `json:"interactions,omitempty"`
-	// Subscribers are organizations whose end-users should have been told of something.
+	// Subscribers counts organizations with overdue e-mails to end-users.
 	Subscribers int `json:"subscribers,omitempty"`
-	// GivenUp are deliveries whose run an operator terminated.
+	// GivenUp counts deliveries whose run was terminated by an operator.
 	GivenUp int `json:"givenUp,omitempty"`
-	// Next is where to go on; nil when all was looked at.
+	// Next is the place to continue from; nil when the sweep is complete.
 	Next *SweepPlace `json:"next,omitempty"`
 }
 
-// Add takes in what a part of the sweep found.
+// Add adds the result of a part of the sweep.
 func (r *SweepResult) Add(part SweepResult) {
 	r.NeverStarted += part.NeverStarted
 	r.Lost += part.Lost
@@ -145,10 +145,10 @@ func (r *SweepResult) Add(part SweepResult) {
 	r.GivenUp += part.GivenUp
 }
 
-// SweepOutbox starts again every pending delivery that is overdue and has no open
-// workflow, and what else has none that should. Starting one too many does no harm:
-// the rows decide. A delivery whose workflow an operator terminated ends instead. It
-// looks at so many deliveries and tells where to go on; at all else when it begins.
+// SweepOutbox restarts every pending delivery that is overdue and has no open workflow. It ends the
+// deliveries of runs that an operator terminated. An unnecessary start does no harm, because the
+// rows decide. Each call handles a limited number of deliveries and returns the place to continue
+// from. The first call also restarts all other missing workflows.
 func (o *Outbox) SweepOutbox(ctx context.Context, p SweepParams) (result SweepResult, err error) {
 	defer func() { o.counts.sweep(ctx, result, err) }()
 	if p.From == nil {
@@ -165,7 +165,7 @@ func (o *Outbox) SweepOutbox(ctx context.Context, p SweepParams) (result SweepRe
 		return result, err
 	}
 	found := result
-	found.Next = nil // the place to go on from is nothing that was started
+	found.Next = nil // the place to continue from isn't a finding
 	if found != (SweepResult{}) {
 		o.log.WarnContext(ctx, "sweep started what was overdue", "neverStarted", result.NeverStarted, "lost", result.Lost,
 			"entries", result.Entries, "recoveries", result.Recoveries, "subjectRequests", result.SubjectRequests, "backfills", result.Backfills,
@@ -242,7 +242,7 @@ func (o *Outbox) sweepRows(ctx context.Context, rows []store.Overdue, result *Sw
 	return nil
 }
 
-// runStates asks once for the deliveries of one run, and for none where there is none.
+// runStates looks up each distinct run once, and skips deliveries without a run.
 func runStates(
 	ctx context.Context, ask func(context.Context, []string) (map[string]RunState, error), workflowIDs []string,
 ) (map[string]RunState, error) {
@@ -252,7 +252,7 @@ func runStates(
 		workflowIDs = workflowIDs[1:]
 	}
 	states := make(map[string]RunState, len(workflowIDs))
-	// A few seconds of work each, if all of them must be looked at.
+	// Each chunk takes a few seconds if all of its runs need a lookup.
 	for some := range slices.Chunk(workflowIDs, 500) {
 		found, err := ask(ctx, some)
 		if err != nil {
@@ -278,7 +278,7 @@ func (o *Outbox) sweepEntries(ctx context.Context, grace time.Duration, result *
 	return nil
 }
 
-// sweepStreaks has those followed whose last signal was lost with its process.
+// sweepStreaks signals streaks whose last signal was lost in a crash.
 func (o *Outbox) sweepStreaks(ctx context.Context, _ time.Duration, result *SweepResult) error {
 	failing, err := o.store.FailingWebhooks(ctx, webhooks.MaxConsecutiveFailures)
 	if err != nil {

@@ -7,20 +7,20 @@ import (
 	"earshot/internal/store"
 )
 
-// outcome is what became of one delivery.
+// outcome is the result of one delivery's attempt.
 type outcome struct {
-	// putOff says that no attempt was made, for want of a slot, of memory or of a token.
+	// putOff says that the attempt was postponed, because it got no slot, memory or token.
 	putOff bool
-	// atLeast is how long it is put off then, whatever the backlog.
+	// atLeast is the minimum delay of a postponed attempt, regardless of the backlog.
 	atLeast time.Duration
-	// throttled says that it is put off for exactly that long, until its turn, and noted that its
-	// row says so already.
+	// throttled says that the delay is exactly atLeast, until the delivery's turn. noted says that
+	// its row already holds that time.
 	throttled, noted bool
 	pending          bool
 	next             Pending
-	// at is when the delay began, where there is one of its own.
+	// at is the start of the delay, if the delay doesn't start at the end of the activity.
 	at time.Time
-	// failed for good.
+	// failed says that the delivery failed for good.
 	failed bool
 	answer string
 	streak streakMove
@@ -31,9 +31,8 @@ func again(due Due, attempt int, in time.Duration) outcome {
 	return outcome{pending: true, next: Pending{Due: due, In: in}, at: time.Now()}
 }
 
-// gone is the outcome of a delivery whose row has ended: its attempt was made,
-// perhaps by a worker that was killed before it could say so. The streak may not
-// be followed yet for the same reason.
+// gone is the outcome of a delivery whose row has already ended, perhaps by a worker that was
+// killed before it could report it. For the same reason, the streak may still need a signal.
 func gone(ended *store.Ended) outcome {
 	if ended == nil {
 		return outcome{} // deleted with its webhook
@@ -45,9 +44,9 @@ func gone(ended *store.Ended) outcome {
 	return o
 }
 
-// answerOf is what an operator sees of an attempt.
+// answerOf returns the result of an attempt for operators.
 func answerOf(status int, failure string) string {
-	if status > 0 && failure != ErrorWebhookDisabled && failure != ErrorGivenUp { // those leave the last status as it is
+	if status > 0 && failure != ErrorWebhookDisabled && failure != ErrorGivenUp { // those leave the last status unchanged
 		return strconv.Itoa(status)
 	}
 	return failure
@@ -59,7 +58,7 @@ func resultOf(of []Due, outcomes []outcome) AttemptResult {
 		result.Answers[i] = o.answer
 		switch {
 		case o.pending:
-			// Delays run from the end of each attempt, not of the slowest one.
+			// A delay starts at the end of its own attempt, not at the end of the slowest one.
 			o.next.In = max(0, o.next.In-time.Since(o.at))
 			result.Pending = append(result.Pending, o.next)
 		case o.failed:

@@ -21,8 +21,8 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
-// panics when a line of the log is about one delivery, as any line of an attempt's own code
-// might.
+// panics is a log handler that panics at the lines of one delivery. Any line of an attempt's code
+// might panic like that.
 type panics struct {
 	slog.Handler
 	at string
@@ -38,7 +38,7 @@ func (p panics) Handle(ctx context.Context, line slog.Record) error {
 	return p.Handler.Handle(ctx, line) //nolint:wrapcheck // it is the other's
 }
 
-// due are deliveries of a webhook that are due for their first attempts.
+// due holds deliveries of a webhook that are due for their first attempts.
 type due struct {
 	store   *store.Store
 	ctx     context.Context

@@ -10,12 +10,14 @@ import (
 	"earshot/internal/store"
 )
 
-// putOff writes down when those deliveries are due again that found no slot, no memory or no token:
-// in their rows, so that the sweep doesn't take them for forgotten and the API says when,
-// and in the result, for which their run sets a timer. Each that found no token is due at its turn,
-// which was written down when it was given.
-// The others of one webhook are due together, in one more round, and as late as its backlog
-// demands, so that thousands of deliveries to a receiver that hangs don't come back every second.
+// putOff writes the next attempt of postponed deliveries into their rows, so that the sweep ignores
+// them and the API shows the time. It also puts the delays into the result, and the run sets a
+// timer for them.
+//
+// A delivery without a token is due at its turn, which was recorded when the turn was assigned. The
+// other deliveries of a webhook are due together, in one round. Their delay grows with the
+// webhook's backlog, so that thousands of deliveries to a hanging receiver don't come back every
+// second.
 func (d *Deliveries) putOff(ctx context.Context, run workflow.Execution, of []Due, outcomes []outcome) error {
 	waits := d.waits(of, outcomes)
 	if len(waits) == 0 {
@@ -37,14 +39,14 @@ func (d *Deliveries) putOff(ctx context.Context, run workflow.Execution, of []Du
 	return d.store.PutOffDeliveries(ctx, run.ID, run.RunID, rows)
 }
 
-// waits are those of what is put off, by its place.
+// waits returns the delays of the postponed deliveries, by index.
 func (d *Deliveries) waits(of []Due, outcomes []outcome) map[int]time.Duration {
 	waits, behind, longest := map[int]time.Duration{}, map[publicid.Webhook][]int{}, map[publicid.Webhook]time.Duration{}
 	for i, o := range outcomes {
 		webhook := of[i].Webhook
 		switch {
 		case o.throttled:
-			// Others of the round may have taken longer.
+			// Other attempts of the round may have taken longer.
 			waits[i] = max(0, o.atLeast-time.Since(o.at))
 			longest[webhook] = max(longest[webhook], waits[i])
 		case o.putOff:

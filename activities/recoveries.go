@@ -13,8 +13,7 @@ import (
 	"earshot/internal/webhooks"
 )
 
-// Recoveries sends again what was sent before: one delivery, or all that failed at
-// a webhook.
+// Recoveries replays one delivery, or all failed deliveries of a webhook.
 type Recoveries struct {
 	webhooks *webhooks.Service
 	store    *store.Store
@@ -23,19 +22,18 @@ type Recoveries struct {
 // NewRecoveries makes the activities.
 func NewRecoveries(w *webhooks.Service, s *store.Store) *Recoveries { return &Recoveries{w, s} }
 
-// ReplayParams name the delivery to replay, in the words of who asks, and the one
-// that is to be made.
+// ReplayParams names the delivery to replay, as the operator entered it, and the id of the new one.
 type ReplayParams struct {
 	Delivery string            `json:"delivery"`
 	As       publicid.Delivery `json:"as"`
 }
 
-// ReplayDelivery makes the replay, unless it is there. What can't be replayed is
-// refused for good.
+// ReplayDelivery creates the replay unless it exists. If the delivery can't be replayed, the error
+// is permanent.
 func (r *Recoveries) ReplayDelivery(ctx context.Context, p ReplayParams) error {
 	of, err := publicid.Parse[publicid.Delivery](p.Delivery)
 	if err != nil {
-		// Without what was typed, which may be anything.
+		// The message doesn't repeat the operator's input, which may be anything.
 		return applicationError(problem.New(problem.Validation, `The input is not the id of a delivery, which looks like "dlv_…".`))
 	}
 	err = r.webhooks.ReplayAs(ctx, of, p.As)
@@ -45,8 +43,8 @@ func (r *Recoveries) ReplayDelivery(ctx context.Context, p ReplayParams) error {
 	return err
 }
 
-// applicationError is a problem as Temporal tells of it. Its type is the reason, or the code
-// where there is none.
+// applicationError converts a problem into Temporal's error. The type is the problem's reason, or
+// its code if there is no reason.
 func applicationError(p *problem.Error) error {
 	kind, _ := p.Details["reason"].(string)
 	if kind == "" {
@@ -55,12 +53,12 @@ func applicationError(p *problem.Error) error {
 	return temporal.NewNonRetryableApplicationError(p.Message, kind, nil)
 }
 
-// RecoverParams name the recovery.
+// RecoverParams names the recovery.
 type RecoverParams struct {
 	Recovery publicid.Recovery `json:"recovery"`
 }
 
-// RecoverProgress tells how far a recovery is. Its status is empty when it is gone
+// RecoverProgress is the progress of a recovery. The status is empty if the recovery was deleted
 // with its webhook.
 type RecoverProgress struct {
 	Status        string    `json:"status"`
@@ -74,7 +72,7 @@ type RecoverProgress struct {
 // Running reports whether there is more to do.
 func (p RecoverProgress) Running() bool { return p.Status == "running" }
 
-// CountFailed counts what is to be replayed, once.
+// CountFailed counts the deliveries to replay, once per recovery.
 func (r *Recoveries) CountFailed(ctx context.Context, p RecoverParams) (RecoverProgress, error) {
 	progress, err := r.webhooks.CountRecovery(ctx, p.Recovery)
 	return RecoverProgress(progress), err
@@ -92,6 +90,6 @@ func (r *Recoveries) CancelRecovery(ctx context.Context, p RecoverParams) (Recov
 	if err := r.store.CancelRecovery(ctx, p.Recovery); err != nil {
 		return RecoverProgress{}, err
 	}
-	// It has ended, so this counts nothing and tells how it is.
+	// The recovery has ended, so this call counts nothing and returns the progress.
 	return r.CountFailed(ctx, p)
 }

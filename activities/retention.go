@@ -13,19 +13,18 @@ import (
 )
 
 const (
-	// removeTime is how long one run removes. Runs come every hour, so at that the retention
-	// is at work three quarters of the time, and an activity's end is before the next run.
+	// removeTime limits the work of one run. Runs start every hour, so the retention works at most
+	// three quarters of the time, and an activity ends before the next run starts.
 	removeTime = 45 * time.Minute
-	// restPerPage is how many times as long as a page took the retention rests after it: it
-	// takes half a processor of Postgres at most, and leaves what runs beside it the other
-	// half of the time.
+	// restPerPage is the rest after a page, as a multiple of the time that the page took. The
+	// retention therefore uses at most half a processor of Postgres.
 	restPerPage = 1
-	// longestRest is for pages that take long because Postgres is busy; it has to be less
-	// than the activity's heartbeat timeout.
+	// longestRest applies to pages that are slow because Postgres is busy. It must be below the
+	// activity's heartbeat timeout.
 	longestRest = 5 * time.Second
 )
 
-// Retention removes what is older than the deployment keeps.
+// Retention removes rows that are older than the deployment's limits.
 type Retention struct {
 	store    *store.Store
 	feedback *feedback.Service
@@ -34,45 +33,43 @@ type Retention struct {
 	log      *slog.Logger
 }
 
-// NewRetention makes the activity. Rows are kept for so long; 0 is for ever.
+// NewRetention makes the activity. Rows are kept for the duration keep; 0 keeps them forever.
 func NewRetention(s *store.Store, f *feedback.Service, keep time.Duration, counts *Counts, log *slog.Logger) *Retention {
 	return &Retention{store: s, feedback: f, keep: keep, count: counts, log: log}
 }
 
-// RemoveResult counts what was removed.
+// RemoveResult counts the removed rows.
 type RemoveResult struct {
 	Deliveries int `json:"deliveries"`
 	Events     int `json:"events"`
 	Recoveries int `json:"recoveries"`
-	// Webhooks that were deleted, whose deliveries count above.
+	// Webhooks are deleted webhooks. Their deliveries count as Deliveries.
 	Webhooks int `json:"webhooks,omitempty"`
-	// IdempotencyRecords count for a day, whatever is kept.
+	// IdempotencyRecords are kept for a day, regardless of the deployment's setting.
 	IdempotencyRecords int `json:"idempotencyRecords,omitempty"`
-	// Tombstones of what was deleted, for lists that are kept in step with.
+	// Tombstones mark deleted rows for clients that keep a copy of a list.
 	Tombstones int `json:"tombstones,omitempty"`
-	// AuditEntries and SubjectRequests, receipts of exports and erasures, are kept for a year,
-	// SubjectRecords, of exports, for a week.
+	// AuditEntries are kept for a year, and so are SubjectRequests, the receipts of exports and
+	// erasures. SubjectRecords, the results of exports, are kept for a week.
 	AuditEntries    int `json:"auditEntries,omitempty"`
 	SubjectRecords  int `json:"subjectRecords,omitempty"`
 	SubjectRequests int `json:"subjectRequests,omitempty"`
-	// Networks of submissions are forgotten after a month, FirstMails, slots of first e-mails, after a year.
+	// Networks of submissions are kept for a month, FirstMails (slots of first e-mails) for a year.
 	Networks   int `json:"networks,omitempty"`
 	FirstMails int `json:"firstMails,omitempty"`
-	// Unfinished says that the time was up before everything was looked at.
+	// Unfinished says that the time ran out before everything was checked.
 	Unfinished bool `json:"unfinished,omitempty"`
 }
 
-// progress is the heartbeat of a removal: what the next try needs to know when
-// this one is cut off.
+// progress is the heartbeat of a removal. A retry continues from it.
 type progress struct {
-	// Step is the kind that is being removed, After the place in it.
+	// Step is the kind that is being removed, and After is the place within it.
 	Step   int          `json:"step"`
 	After  string       `json:"after,omitempty"`
 	Result RemoveResult `json:"result"`
 }
 
-// removals are the kinds in their order: a delivery before the event that it
-// refers to.
+// removals are the kinds in their order. Deliveries come before the events that they refer to.
 var removals = []struct {
 	kind  store.Expired
 	name  string
@@ -83,12 +80,17 @@ var removals = []struct {
 	{store.ExpiredRecoveries, "recoveries", func(r *RemoveResult) *int { return &r.Recoveries }},
 }
 
-// RemoveExpired removes deliveries that ended, with their attempts, events that
-// nothing refers to any more, and recoveries that ended, when they are old. A try
-// goes on where the one before it was cut off. What was deleted with its webhook goes
-// whatever is kept, and so do buckets of API keys that are full again and of webhooks without a
-// throttle, the records of idempotency keys after a day, and secrets of webhooks that nothing is
-// signed with any more. Tombstones go when they are old.
+// RemoveExpired removes old rows. A retry continues where the previous try was cut off.
+//
+// Ended deliveries with their attempts, unreferenced events, ended recoveries and tombstones go
+// after the deployment's retention period.
+//
+// These rows go regardless of that period:
+//   - Everything that was deleted with its webhook.
+//   - Full token buckets of API keys, and buckets of webhooks without a throttle.
+//   - Idempotency records after a day.
+//   - Former secrets that no longer sign anything.
+//   - Records of persons, see removeOfPersons.
 func (r *Retention) RemoveExpired(ctx context.Context) (RemoveResult, error) {
 	if err := r.store.RemoveFullBuckets(ctx); err != nil {
 		return RemoveResult{}, err
@@ -101,7 +103,8 @@ func (r *Retention) RemoveExpired(ctx context.Context) (RemoveResult, error) {
 	}
 	var p progress
 	if activity.HasHeartbeatDetails(ctx) {
-		// What can't be read was another version's; then it begins anew.
+		// Heartbeat details of another version may be unreadable. The removal then starts from the
+		// beginning.
 		if err := activity.GetHeartbeatDetails(ctx, &p); err != nil {
 			p = progress{}
 		}
@@ -145,12 +148,12 @@ func (r *Retention) RemoveExpired(ctx context.Context) (RemoveResult, error) {
 			"subjectRequests", p.Result.SubjectRequests, "networks", p.Result.Networks,
 			"firstMails", p.Result.FirstMails, "unfinished", p.Result.Unfinished)
 	}
-	// Nothing that is removed, but the only thing else that has to be done now and then, by
-	// one process: programs of a release before write rows without a hash while they run.
+	// HashAuthors removes nothing. It runs here because it is the only other periodic job for a
+	// single process. Programs of the previous release write rows without a hash while they run.
 	return p.Result, r.feedback.HashAuthors(ctx)
 }
 
-// removeDeleted removes webhooks that were deleted, with all that is theirs.
+// removeDeleted removes deleted webhooks with all their rows.
 func (r *Retention) removeDeleted(ctx context.Context, began time.Time, p *progress) error {
 	for at := new(store.DeletedPlace); at != nil && !p.Result.Unfinished; {
 		pageBegan := time.Now()
@@ -182,8 +185,8 @@ func (r *Retention) removeTombstones(ctx context.Context, began time.Time, p *pr
 	})
 }
 
-// removeOfPersons removes what exports have found, then receipts and the audit trail, and what limits have
-// noted of end-users, whatever the deployment keeps of deliveries.
+// removeOfPersons removes the results of exports, their receipts, the audit trail, and the records
+// of end-user limits. These have fixed periods, regardless of the deployment's setting.
 func (r *Retention) removeOfPersons(ctx context.Context, began time.Time, p *progress) error {
 	for _, of := range []struct {
 		name   string
@@ -203,7 +206,8 @@ func (r *Retention) removeOfPersons(ctx context.Context, began time.Time, p *pro
 	return nil
 }
 
-// removePages removes rows page by page, and counts them. Remove says whether there may be more.
+// removePages removes rows page by page and counts them. The function remove reports whether there
+// may be more.
 func (r *Retention) removePages(
 	ctx context.Context, began time.Time, p *progress, name string, count *int, remove func(context.Context) (int, bool, error),
 ) error {
@@ -225,7 +229,7 @@ func (r *Retention) removePages(
 	return nil
 }
 
-// rest waits after a page, and not longer than the activity lasts.
+// rest waits after a page, until the activity's context ends at the latest.
 func rest(ctx context.Context, pageBegan time.Time) error {
 	wait := time.NewTimer(min(restPerPage*time.Since(pageBegan), longestRest))
 	defer wait.Stop()

@@ -10,16 +10,15 @@ import (
 	"earshot/internal/webhooks"
 )
 
-// StreakFollower sees to it that a webhook's streak of failures is followed by a
-// workflow for as long as it lasts.
+// StreakFollower keeps a workflow running for as long as a webhook's streak of failures lasts.
 type StreakFollower interface {
-	// StreakGrew starts the workflow where there is none, and tells it otherwise.
+	// StreakGrew starts the workflow, or signals it if it is running.
 	StreakGrew(ctx context.Context, webhook publicid.Webhook) error
-	// StreakEnded tells the workflow, if there is one.
+	// StreakEnded signals the workflow, if there is one.
 	StreakEnded(ctx context.Context, webhook publicid.Webhook) error
 }
 
-// streakMove is what an attempt did to the streak of its webhook.
+// streakMove is the effect of an attempt on its webhook's streak.
 type streakMove int
 
 const (
@@ -35,13 +34,13 @@ func moveOf(failed bool) streakMove {
 	return streakEnded
 }
 
-// followStreaks tells of the streaks that moved, each once. An error lets the
-// activity be made again; its rows then say once more what they did.
+// followStreaks sends one signal for each streak that moved. After an error Temporal retries the
+// activity, and the rows then report the same moves again.
 func (d *Deliveries) followStreaks(ctx context.Context, of []Due, outcomes []outcome) error {
 	moves := map[publicid.Webhook]streakMove{}
 	for i, o := range outcomes {
-		// Whoever follows looks at the row. What is told only decides whether there
-		// has to be somebody, and a failure among successes may be the last.
+		// The workflow reads the row. The move only decides whether a workflow must run, and a
+		// failure among successes may be the last outcome.
 		moves[of[i].Webhook] = max(moves[of[i].Webhook], o.streak)
 	}
 	for webhook, move := range moves {
@@ -62,7 +61,7 @@ func (d *Deliveries) followStreaks(ctx context.Context, of []Due, outcomes []out
 	return nil
 }
 
-// Streaks are the activities of the workflow that follows a streak.
+// Streaks are the activities of the workflow failure_streak.
 type Streaks struct {
 	webhooks *webhooks.Service
 	counts   *Counts
@@ -71,19 +70,18 @@ type Streaks struct {
 // NewStreaks makes the activities.
 func NewStreaks(w *webhooks.Service, counts *Counts) *Streaks { return &Streaks{w, counts} }
 
-// StreakParams name the webhook.
+// StreakParams names the webhook.
 type StreakParams struct {
 	Webhook publicid.Webhook `json:"webhook"`
 }
 
-// Streak is a webhook's streak as its row has it.
+// Streak is a webhook's streak as stored in its row.
 type Streak struct {
-	// Open says that there is something to follow: the webhook is there, enabled,
-	// and failing.
+	// Open says that the streak must be followed: the webhook exists, is enabled, and fails.
 	Open         bool                  `json:"open"`
 	Organization publicid.Organization `json:"organization"`
 	Failures     int                   `json:"failures"`
-	// Limit is the streak that disables the webhook.
+	// Limit is the number of failures that disables the webhook.
 	Limit int `json:"limit"`
 }
 
@@ -95,20 +93,20 @@ func (s *Streaks) LookAtStreak(ctx context.Context, p StreakParams) (Streak, err
 	}, err
 }
 
-// DisableParams name the webhook and the run that follows its streak.
+// DisableParams names the webhook and the run that follows its streak.
 type DisableParams struct {
 	Webhook publicid.Webhook `json:"webhook"`
 	Run     string           `json:"run"`
 }
 
-// Disabled tells whether the run disabled the webhook, and whom to tell.
+// Disabled is the result of DisableWebhook, with the admins to notify.
 type Disabled struct {
 	Disabled bool            `json:"disabled"`
 	Admins   []publicid.User `json:"admins,omitempty"`
 }
 
-// DisableWebhook disables the webhook if its streak is long enough. Doing it again
-// for the same run answers the same.
+// DisableWebhook disables the webhook if its streak is long enough. A repetition by the same run
+// returns the same result.
 func (s *Streaks) DisableWebhook(ctx context.Context, p DisableParams) (Disabled, error) {
 	admins, disabled, err := s.webhooks.DisableFailing(ctx, p.Webhook, p.Run)
 	if disabled {

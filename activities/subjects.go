@@ -11,35 +11,35 @@ import (
 	"earshot/internal/subjects"
 )
 
-// subjectTime is about how long one activity goes on with a request, so that a walk through millions
-// of events takes hundreds of steps in the run's history and not thousands.
+// subjectTime is the approximate duration of one activity. A walk through millions of events takes
+// hundreds of steps in the run's history instead of thousands.
 const subjectTime = 10 * time.Second
 
-// Subjects goes on with exports and erasures of persons.
+// Subjects continues exports and erasures of persons.
 type Subjects struct{ subjects *subjects.Service }
 
 // NewSubjects makes the activity.
 func NewSubjects(s *subjects.Service) *Subjects { return &Subjects{s} }
 
-// SubjectParams name the request.
+// SubjectParams names the request.
 type SubjectParams struct {
 	Request publicid.SubjectRequest `json:"request"`
 }
 
-// SubjectProgress tells how far a request is, and nothing of the person. The status is empty where
-// the request is gone.
+// SubjectProgress is the progress of a request, without personal data. The status is empty if the
+// request no longer exists.
 type SubjectProgress struct {
 	Kind   string `json:"kind,omitempty"`
 	Status string `json:"status,omitempty"`
-	// Wait says that attempts that are under way have to end first.
+	// Wait says that attempts under way have to end first.
 	Wait bool `json:"wait,omitempty"`
 }
 
 // Running reports whether there is more to do.
 func (p SubjectProgress) Running() bool { return p.Status == "running" }
 
-// ContinueSubjectRequest goes on for a while, page by page, with a rest after each, as the retention
-// does it. A page that was committed isn't done again by the next try.
+// ContinueSubjectRequest works page by page for about subjectTime, and rests after each page as the
+// retention does. A retry doesn't repeat committed pages.
 func (s *Subjects) ContinueSubjectRequest(ctx context.Context, p SubjectParams) (SubjectProgress, error) {
 	for began := time.Now(); ; {
 		pageBegan := time.Now()

@@ -12,11 +12,11 @@ import (
 	"earshot/internal/subscribers"
 )
 
-// mailingTime is about how long one activity goes on with e-mails, so that many of them take few steps
-// in the run's history.
+// mailingTime is the approximate duration of one activity. Many e-mails therefore take few steps in
+// the run's history.
 const mailingTime = 10 * time.Second
 
-// Subscribers tells end-users by e-mail what became of what they wanted.
+// Subscribers e-mails end-users about changes to their requests.
 type Subscribers struct {
 	subscribers *subscribers.Service
 	mailer      *mail.Mailer
@@ -28,19 +28,21 @@ func NewSubscribers(s *subscribers.Service, m *mail.Mailer, counts *Counts) *Sub
 	return &Subscribers{s, m, counts}
 }
 
-// SubscribersParams name whose end-users.
+// SubscribersParams names the organization of the end-users.
 type SubscribersParams struct {
 	Organization publicid.Organization `json:"organization"`
 }
 
-// SubscribersResult says when to go on. More is at once; neither is that nothing is left.
+// SubscribersResult says when to continue: immediately if More is set, otherwise at Due. Nothing is
+// left if both are empty.
 type SubscribersResult struct {
 	Due  *time.Time `json:"due,omitempty"`
 	More bool       `json:"more,omitempty"`
 }
 
-// MailSubscribers sends what is due for a while, one e-mail after the other, at the pace of the
-// deployment. What it is cut off in is due again when its lease is over, under the same Message-ID.
+// MailSubscribers sends due e-mails one after the other for about mailingTime, at the deployment's
+// rate. If it is cut off, the current e-mail is due again when its lease ends, with the same
+// Message-ID.
 func (s *Subscribers) MailSubscribers(ctx context.Context, p SubscribersParams) (SubscribersResult, error) {
 	turn := false
 	for began := time.Now(); time.Since(began) < mailingTime; {
@@ -63,7 +65,7 @@ func (s *Subscribers) MailSubscribers(ctx context.Context, p SubscribersParams) 
 		if err != nil {
 			return SubscribersResult{}, err
 		}
-		turn = !sent // what nobody is to have leaves its turn to the next one
+		turn = !sent // an e-mail that isn't sent leaves its turn to the next one
 	}
 	return SubscribersResult{More: true}, nil
 }
@@ -75,10 +77,12 @@ func pauseFor(ctx context.Context, d time.Duration) {
 	}
 }
 
-// clockPause is for clocks that differ: what is due by this process's isn't yet by the database's.
+// clockPause covers the difference between the clocks of this process and the database. An e-mail
+// that is due by one clock isn't yet due by the other.
 const clockPause = 50 * time.Millisecond
 
-// sendOne sends the e-mail that has been due for longest, or finds out that nobody is to have it.
+// sendOne sends the e-mail that has been due for longest, or drops it if it has no recipient any
+// more.
 func (s *Subscribers) sendOne(ctx context.Context, of publicid.Organization) (sent bool, err error) {
 	taken, err := s.subscribers.Take(ctx, of)
 	if err != nil {
@@ -100,13 +104,13 @@ func (s *Subscribers) sendOne(ctx context.Context, of publicid.Organization) (se
 		return false, s.subscribers.Defer(ctx, of, taken, letter.NotBefore)
 	}
 	err = s.mailer.Send(ctx, mail.Message{
-		// The same however often it is sent: an answer that got lost makes it go twice, and nothing else.
+		// The id is the same for each try, so that a lost answer only leads to a duplicate e-mail.
 		ID: taken.ID.String(), To: letter.To, Subject: letter.Subject, Text: letter.Text, HTML: letter.HTML, Unsubscribe: letter.Unsubscribe,
 	})
 	return true, s.sent(ctx, of, taken, err)
 }
 
-// sent notes what became of an e-mail.
+// sent records the result of an e-mail.
 func (s *Subscribers) sent(ctx context.Context, of publicid.Organization, taken *subscribers.Pending, err error) error {
 	switch {
 	case err == nil:
@@ -125,7 +129,8 @@ func (s *Subscribers) sent(ctx context.Context, of publicid.Organization, taken 
 		s.counts.email(ctx, "refused")
 		return s.subscribers.Remove(ctx, of, taken)
 	case mail.Judged(err):
-		// The server takes others: this one may pass later, as where it is a mailbox that is full.
+		// The server accepts other e-mails. This one may succeed later, for example after a full
+		// mailbox was emptied.
 		s.counts.email(ctx, "failed")
 		return s.subscribers.PutOff(ctx, of, taken)
 	}

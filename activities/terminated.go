@@ -10,18 +10,17 @@ import (
 	"earshot/internal/store"
 )
 
-// terminatedWithin is how far back EndTerminated looks. The sweep comes every
-// minute; what was terminated while no worker ran for longer is found when it is
-// overdue.
+// terminatedWithin is how far back EndTerminated looks. The sweep runs every minute. If no worker
+// runs for longer than this, the deliveries of terminated runs are found when they are overdue.
 const terminatedWithin = time.Hour
 
-// EndTerminatedResult tells how many deliveries ended.
+// EndTerminatedResult counts the deliveries that ended.
 type EndTerminatedResult struct {
 	GivenUp int `json:"givenUp"`
 }
 
-// EndTerminated ends the deliveries of runs that an operator terminated. The run
-// can't: it isn't told.
+// EndTerminated ends the deliveries of runs that an operator terminated. A terminated run can't do
+// so, because it gets no notice.
 func (o *Outbox) EndTerminated(ctx context.Context) (EndTerminatedResult, error) {
 	var result EndTerminatedResult
 	err := o.runs.TerminatedRuns(ctx, time.Now().Add(-terminatedWithin), func(runs []TerminatedRun) error {
@@ -52,8 +51,8 @@ func (o *Outbox) endTerminated(ctx context.Context, runs []TerminatedRun) (int, 
 	for _, f := range abandoned {
 		ids = append(ids, f.WorkflowID)
 	}
-	// A reset terminates a run too, and goes on in another; and one that the server ended
-	// is started again when its deliveries are overdue.
+	// A reset also terminates a run, and continues in another one. A run that the server ended is
+	// restarted when its deliveries are overdue.
 	states, err := runStates(ctx, o.runs.RunStates, ids)
 	if err != nil {
 		return 0, err

@@ -7,9 +7,10 @@ import (
 	"earshot/internal/store"
 )
 
-// claim claims a delivery for an attempt, with a token where its webhook has a throttle: then the
-// claim is made once more, because only the row says so. It waits for a token that will be
-// there in a moment. Who gets none isn't granted the attempt: Delay says when its turn is.
+// claim claims a delivery for an attempt. The first try finds out if the webhook has a throttle,
+// which only the row records. In that case claim takes a token and claims again. It waits for a
+// token that is available soon. Without a token the attempt isn't granted, and Delay is the time
+// until its turn.
 func (d *Deliveries) claim(ctx, waiting context.Context, r round, due Due) (store.Claimed, error) {
 	claim := store.Claim{
 		ID: due.ID, Number: due.Attempt, WorkflowID: r.run.ID, RunID: r.run.RunID, Lease: d.sender.Timeout() + leaseMargin,
@@ -31,7 +32,8 @@ func (d *Deliveries) claim(ctx, waiting context.Context, r round, due Due) (stor
 	}
 	select {
 	case <-waiting.Done():
-		// The worker stops. The token is given up, and the delivery asks again after the same wait.
+		// The worker is stopping. The token is given up, and the delivery asks again after the same
+		// wait.
 		return store.Claimed{Throttled: true, Delay: token.Wait}, nil
 	case <-time.After(token.Wait):
 	}
@@ -39,7 +41,8 @@ func (d *Deliveries) claim(ctx, waiting context.Context, r round, due Due) (stor
 	return d.claims.Do(ctx, claim)
 }
 
-// takeTokens asks for what attempts may wait for, and for turns within what is reserved.
+// takeTokens takes tokens that are available within an attempt's wait. For the other attempts it
+// assigns turns within the reserved time.
 func (d *Deliveries) takeTokens(ctx context.Context, asks []store.WebhookTokenAsk) ([]store.WebhookToken, error) {
 	within, ahead := d.limits.ThrottleReach()
 	return d.store.TakeWebhookTokens(ctx, within, ahead, asks)

@@ -9,8 +9,9 @@ import (
 	"earshot/internal/testkit"
 )
 
-// At one a second the first has a token, the second has one a second later, and the turn of the
-// third is a second after that: when the round is over at the earliest, half of the third's wait is.
+// The limit is one a second. The first delivery has a token, the second gets one a second later,
+// and the third's turn is another second later. When the round ends, at least half of the third's
+// wait is over.
 func TestATurnCountsFromWhenItWasGivenAndNotFromTheEndOfTheRound(t *testing.T) {
 	t.Parallel()
 	d := newDue(t, 3)

@@ -13,11 +13,11 @@ import (
 	"earshot/workflows"
 )
 
-// NeededAttributes are the search attributes without which no delivery can start.
+// NeededAttributes returns the search attributes that deliveries need to start.
 func NeededAttributes() searchattributes.Attributes { return workflows.SearchAttributes() }
 
-// checkNamespace returns an error that names the command to run when deliveries
-// could not be started for want of a search attribute.
+// checkNamespace returns an error that names the setup command if the namespace lacks a search
+// attribute.
 func checkNamespace(ctx context.Context, c client.Client, name string) error {
 	missing, err := searchattributes.Missing(ctx, c, name, NeededAttributes())
 	if err != nil {

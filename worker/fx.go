@@ -19,12 +19,12 @@ import (
 	"earshot/internal/telemetry"
 )
 
-// version is zero when the settings name none.
+// version returns the zero value when the settings name no version.
 func version(c config.Config) worker.WorkerDeploymentVersion {
 	return worker.WorkerDeploymentVersion{DeploymentName: c.WorkerDeployment, BuildID: c.WorkerBuildID}
 }
 
-// Sweep takes the place of Module in a process without a worker: it sweeps once.
+// Sweep replaces Module in a process without a worker. It runs one sweep.
 var Sweep = fx.Invoke(func(lc fx.Lifecycle, c *dispatch.Connection, log *slog.Logger) {
 	ctx, quit := context.WithCancel(context.Background())
 	var swept sync.WaitGroup
@@ -34,7 +34,7 @@ var Sweep = fx.Invoke(func(lc fx.Lifecycle, c *dispatch.Connection, log *slog.Lo
 	})
 })
 
-// parts are the Activities as fx finds them.
+// parts holds the Activities that fx injects.
 type parts struct {
 	fx.In
 

@@ -19,7 +19,7 @@ import (
 	"earshot/internal/testkit/apptest"
 )
 
-// scraped is what a path of the metrics' listener answers.
+// scraped returns the response of the metrics listener to a path.
 func scraped(t require.TestingT, app *apptest.App, path string) string {
 	answer, err := http.Get("http://" + app.Metrics.Address() + path)
 	require.NoError(t, err)
@@ -79,14 +79,14 @@ func TestMetricsTellOfAttemptsSweepsAndTheRetention(t *testing.T) {
 			`earshot_database_acquires_total \d`,
 			`earshot_sweeps_total\{result="done"\} [1-9]`,
 			`earshot_emails_total\{result="sent"\} 0`,
-			// The first sweep may meet the delivery on its way.
+			// The first sweep may find the delivery before it is started.
 			`earshot_swept_total\{found="never_started"\} [01]`,
 			`earshot_swept_total\{found="lost"\} 0`,
 			`earshot_swept_total\{found="entries"\} 0`,
 			`earshot_removed_total\{kind="deliveries"\} 1`,
 			`earshot_removed_total\{kind="events"\} 1`,
 			`earshot_removed_total\{kind="recoveries"\} 0`,
-			// The SDK's own, with a bound in seconds.
+			// The SDK's own metric, with a bound in seconds.
 			`temporal_workflow_task_execution_latency_seconds_bucket\{.*le="0.25".*\}`,
 			`go_goroutines \d+`,
 		} {
@@ -95,7 +95,7 @@ func TestMetricsTellOfAttemptsSweepsAndTheRetention(t *testing.T) {
 	}, testkit.Wait, 50*time.Millisecond)
 }
 
-// rare are metrics of the SDK that come with the first failure or the first full cache.
+// rare are metrics of the SDK that appear only with the first failure or the first full cache.
 var rare = []string{
 	"temporal_request_failure_total", "temporal_workflow_failed_total", "temporal_sticky_cache_forced_eviction_total",
 	"temporal_activity_schedule_to_start_latency_seconds_bucket",
@@ -116,7 +116,8 @@ func TestAlertsAndDashboardsAskForMetricsThatAProcessHas(t *testing.T) {
 		for _, file := range files {
 			text, err := os.ReadFile(file)
 			require.NoError(t, err)
-			// Ours are held against the operators' page, and that against the code.
+			// Other tests compare our own metrics with the operators' page, and the page with the
+			// code.
 			asked = append(asked, regexp.MustCompile(`\b(temporal|go|process)_[a-z0-9_]+[({\[]`).FindAllString(string(text), -1)...)
 		}
 	}
@@ -135,7 +136,7 @@ func TestAlertsAndDashboardsAskForMetricsThatAProcessHas(t *testing.T) {
 
 func TestMetricsWithoutAWorkerTellWhatNobodyStarted(t *testing.T) {
 	t.Parallel()
-	// Port 1 is nobody's: what is committed is never started.
+	// Nothing listens on port 1, so committed deliveries are never started.
 	app := measured(t, apptest.Options{Temporal: &client.Options{HostPort: "127.0.0.1:1"}})
 	seed(t, app, testkit.NewReceiver(t))
 	text := scraped(t, app, "/metrics")

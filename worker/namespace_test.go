@@ -12,8 +12,8 @@ import (
 	"earshot/workflows"
 )
 
-// The list in temporal-dev.yaml is what `make up`, the tests and a deployment
-// register; without one of these no delivery could start.
+// `make up`, the tests and a deployment register the list in temporal-dev.yaml. If an attribute is
+// missing, no delivery can start.
 func TestTheListOfSearchAttributesIsWhatWorkflowsSet(t *testing.T) {
 	t.Parallel()
 	listed, err := searchattributes.Read(filepath.Join("..", "temporal-dev.yaml"))
@@ -21,8 +21,7 @@ func TestTheListOfSearchAttributesIsWhatWorkflowsSet(t *testing.T) {
 	require.Equal(t, searchattributes.Attributes(workflows.SearchAttributes()), listed)
 }
 
-// SQL visibility, which the development server has, offers so many columns of
-// each type.
+// SQL visibility, which the development server uses, has a limited number of columns for each type.
 func TestSearchAttributesFitIntoSQLVisibility(t *testing.T) {
 	t.Parallel()
 	used := map[enumspb.IndexedValueType]int{}

@@ -19,7 +19,7 @@ import (
 	"earshot/workflows"
 )
 
-// month is the retention that a deployment has unless it says otherwise.
+// month is the default retention of a deployment.
 const month = 30 * 24 * time.Hour
 
 // removal starts the retention.
@@ -141,7 +141,7 @@ func connect(t *testing.T, database string) *pgx.Conn {
 	return c
 }
 
-// Its database connection is cut while it waits for the third of three kinds of
+// The test cuts the database connection while the removal waits for the third of three kinds of
 // rows.
 func TestARemovalThatIsCutOffMidwayGoesOnAndCountsEverything(t *testing.T) {
 	t.Parallel()
@@ -155,7 +155,8 @@ func TestARemovalThatIsCutOffMidwayGoesOnAndCountsEverything(t *testing.T) {
 	require.NoError(t, err)
 	run := removal(t, app)
 	require.EventuallyWithT(t, func(collect *assert.CollectT) {
-		// A transaction sees the list of connections as it was first: not in tx.
+		// A transaction always sees its first list of connections, so this query runs outside of
+		// tx.
 		var cut int
 		require.NoError(collect, other.QueryRow(t.Context(), `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
 			WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%recoveries%'`).Scan(&cut))

@@ -10,13 +10,13 @@ import (
 	"earshot/dispatch"
 )
 
-// schedulesEvery is how often a worker looks whether its schedules are there. A
-// look costs Temporal one call for each.
+// schedulesEvery is how often a worker checks that its schedules exist. A check costs one call to
+// Temporal for each schedule.
 const schedulesEvery = time.Minute
 
-// SweepAtStart sweeps once, as soon as Temporal answers or until ctx ends: for a
-// process without a worker, which too may follow one that was killed. The workers of
-// other processes do the work.
+// SweepAtStart starts one sweep as soon as Temporal answers, unless ctx ends first. It is for a
+// process without a worker, which may also follow a killed one. The workers of other processes run
+// the sweep.
 func SweepAtStart(ctx context.Context, temporal *dispatch.Connection, log *slog.Logger) {
 	began := time.Now()
 	insist(ctx, temporal, log, "sweep at the start", func(ctx context.Context, c client.Client) error {
@@ -24,9 +24,8 @@ func SweepAtStart(ctx context.Context, temporal *dispatch.Connection, log *slog.
 	})
 }
 
-// keepSchedules sets the schedules up, sweeps, and makes schedules again that
-// somebody deletes, until ctx ends. The worker runs meanwhile: a Temporal that is
-// too busy for this needs it all the more.
+// keepSchedules sets the schedules up, sweeps, and restores deleted schedules until ctx ends. The
+// worker runs in the meantime, because an overloaded Temporal needs workers even more.
 func (w *Worker) keepSchedules(ctx context.Context) {
 	insist(ctx, w.temporal, w.options.Log, "set up the schedules", w.begin)
 	for wait(ctx, w.options.SchedulesEvery) {
@@ -34,8 +33,7 @@ func (w *Worker) keepSchedules(ctx context.Context) {
 	}
 }
 
-// begin is what a worker does once: it sweeps because it may follow a process that
-// was killed.
+// begin runs once per worker. It sweeps because the worker may follow a process that was killed.
 func (w *Worker) begin(ctx context.Context, c client.Client) error {
 	if err := dispatch.SweepNow(ctx, c, w.started); err != nil {
 		return err
@@ -51,7 +49,7 @@ func (w *Worker) restore(ctx context.Context, c client.Client) error {
 	return err
 }
 
-// insist tries until do succeeds or ctx ends.
+// insist retries until do succeeds or ctx ends.
 func insist(
 	ctx context.Context, temporal *dispatch.Connection, log *slog.Logger, what string, do func(context.Context, client.Client) error,
 ) {
@@ -62,7 +60,7 @@ func insist(
 	}
 }
 
-// withTemporal reports whether do succeeded, within the time of one try.
+// withTemporal calls do with the timeout of one try and reports whether it succeeded.
 func withTemporal(
 	ctx context.Context, temporal *dispatch.Connection, log *slog.Logger, what string, do func(context.Context, client.Client) error,
 ) bool {

@@ -81,8 +81,8 @@ func TestAProcessThatStartsMendsAScheduleAndLeavesItPaused(t *testing.T) {
 	require.Equal(t, "while we move house", state.Note)
 }
 
-// awaitSchedule waits until the sweep's schedule is as the caller says: Temporal
-// makes changes in its own time.
+// awaitSchedule waits until is accepts the sweep's schedule. Temporal applies changes
+// asynchronously.
 func awaitSchedule(t *testing.T, c client.Client, is func(*client.ScheduleDescription) bool) {
 	t.Helper()
 	require.Eventually(t, func() bool { return is(described(t, c, workflows.SweepSchedule)) }, testkit.Wait, 50*time.Millisecond)
@@ -93,7 +93,8 @@ func TestAScheduleThatIsAsItShouldBeIsNotTouched(t *testing.T) {
 	temporal := testkit.Namespace(t)
 	app := apptest.Start(t, apptest.Options{Worker: true, Temporal: &temporal})
 	require.NoError(t, dispatch.EnsureSchedules(t.Context(), app.Temporal))
-	// What is asked of a schedule is done in order: an update would be there before.
+	// Temporal applies the requests to a schedule in order, so an update would come before the
+	// pause.
 	h := app.Temporal.ScheduleClient().GetHandle(t.Context(), workflows.SweepSchedule)
 	require.NoError(t, h.Pause(t.Context(), client.SchedulePauseOptions{}))
 	awaitSchedule(t, app.Temporal, func(d *client.ScheduleDescription) bool { return d.Schedule.State.Paused })

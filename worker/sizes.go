@@ -12,42 +12,42 @@ import (
 )
 
 const (
-	// Groups of later attempts at once, at most and at least. Each may hold 60
-	// deliveries, of which the activities let 64 at a time go to one webhook. They
-	// mostly wait for receivers, so what they take is memory: between the two a
-	// machine that is short of it, or of processor time, takes no more.
+	// laterGroups and laterGroupsMin limit the groups of later attempts that run at the same time.
+	// Each group has up to 60 deliveries, and the activities run up to 64 attempts at a time per
+	// webhook. Groups mostly wait for receivers, so they use memory. Between the two limits, a
+	// machine that is short of memory or processor time takes no further groups.
 	laterGroups    = 200
 	laterGroupsMin = 80
-	// The shares of memory and processor time beyond which it takes no more: the
-	// API and the first rounds need the rest.
+	// memoryTarget and processorTarget are the shares above which the worker takes no further
+	// groups. The API and the first rounds need the rest.
 	memoryTarget    = 0.8
 	processorTarget = 0.9
-	// Between two groups beyond the floor, so that the one shows what it takes
-	// before the next: 50 groups a second are 3,000 attempts a second.
+	// laterRamp is the pause between two groups above the minimum. The resource use of a group is
+	// visible before the next one starts. The limit of 50 groups a second means 3,000 attempts a
+	// second.
 	laterRamp = 20 * time.Millisecond
 
-	// Requests for tasks that wait at Temporal, of each kind. Two at least, so that
-	// one can bring in a task while the other waits for the next. Each holds a call
-	// open, which costs Temporal something too, and ten bring in more than two
-	// processors can do.
+	// pollersMin and pollersMax limit the open requests for tasks, of each kind. With two, one can
+	// bring a task while the other waits for the next. Each is an open call, which has a cost for
+	// Temporal. Ten bring more tasks than two processors can handle.
 	pollersMin = 2
 	pollersMax = 10
 
-	// Runs whose state this process keeps between two of their tasks, most of them
-	// waiting for a retry. One takes some 60 kB (measured), so all take 120 MB. Any
-	// other is replayed from a history of some dozens of events, which takes a few
-	// milliseconds, at most four times in its life.
+	// cachedRuns is the number of runs whose state this process keeps between two tasks. Most of
+	// them wait for a retry. One takes about 60 kB (measured), so all take 120 MB. A run outside of
+	// the cache is replayed from some dozens of events. That takes a few milliseconds, at most four
+	// times per run.
 	cachedRuns = 2000
 )
 
-// pollers are as many as Temporal's answers say that there is work for.
+// pollers returns pollers whose number follows the amount of work that Temporal reports.
 func pollers() worker.PollerBehavior {
 	return worker.NewPollerBehaviorAutoscaling(worker.PollerBehaviorAutoscalingOptions{
 		InitialNumberOfPollers: pollersMin, MinimumNumberOfPollers: pollersMin, MaximumNumberOfPollers: pollersMax,
 	})
 }
 
-// base is what both queues have in common.
+// base returns the options that both queues share.
 func (w *Worker) base(giveUp func(error)) worker.Options {
 	o := worker.Options{
 		WorkflowTaskPollerBehavior: pollers(), ActivityTaskPollerBehavior: pollers(),
@@ -55,8 +55,8 @@ func (w *Worker) base(giveUp func(error)) worker.Options {
 		MaxHeartbeatThrottleInterval: activities.HeartbeatInterval,
 	}
 	if v := w.options.Version; v != (worker.WorkerDeploymentVersion{}) {
-		// Every version's code replays every recorded history, so runs that wait
-		// for a retry needn't keep the old one alive.
+		// The code of every version replays every recorded history, so waiting runs don't need
+		// workers of their old version.
 		o.DeploymentOptions = worker.DeploymentOptions{
 			UseVersioning: true, Version: v, DefaultVersioningBehavior: workflows.VersioningBehavior,
 		}
@@ -64,7 +64,7 @@ func (w *Worker) base(giveUp func(error)) worker.Options {
 	return o
 }
 
-// laterTuner gives the later queue its slots by what the machine has.
+// laterTuner sizes the later queue's slots by the machine's free resources.
 func laterTuner() (worker.WorkerTuner, error) {
 	limits := worker.DefaultResourceControllerOptions()
 	limits.MemTargetPercent, limits.CpuTargetPercent = memoryTarget, processorTarget
@@ -74,7 +74,7 @@ func laterTuner() (worker.WorkerTuner, error) {
 	if err != nil {
 		return nil, errors.Wrap(err, "size the later queue")
 	}
-	// The queue has nothing else, but the SDK wants a size for each kind.
+	// The queue has only activities, but the SDK requires a size for each kind.
 	none, err := worker.NewFixedSizeSlotSupplier(1)
 	if err != nil {
 		return nil, errors.Wrap(err, "size the later queue")

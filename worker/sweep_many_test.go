@@ -19,8 +19,8 @@ import (
 	"earshot/workflows"
 )
 
-// manySQL copies the one delivery that there is. Every fiftieth copy has a run of its own
-// that was lost, the others that of the first, which is open.
+// manySQL copies the single delivery. Every fiftieth copy has its own lost run. The other copies
+// share the run of the first, which is open.
 const manySQL = `
 INSERT INTO deliveries (id, organization_id, webhook_id, event_id, event_type, status, attempt_count, created_at,
   next_attempt_at, workflow_id)
@@ -28,15 +28,15 @@ SELECT gen_random_uuid(), organization_id, webhook_id, event_id, event_type, 'pe
   now() - interval '2 hours' + n * interval '1 millisecond', CASE n % 50 WHEN 0 THEN 'lost-' || n ELSE workflow_id END
 FROM deliveries, generate_series(1, 100000) n`
 
-// TestASweepOf100000DeliveriesFindsEachThatWasLost has a webhook that is disabled, so that
-// those end as soon as they are started.
+// TestASweepOf100000DeliveriesFindsEachThatWasLost uses a disabled webhook, so that lost deliveries
+// end as soon as they are restarted.
 func TestASweepOf100000DeliveriesFindsEachThatWasLost(t *testing.T) {
 	tier.Slow(t, "writes 100,000 deliveries")
 	t.Parallel()
 	d := newDying(t)
 	require.NoError(t, d.app.Temporal.ScheduleClient().GetHandle(t.Context(), workflows.SweepSchedule).
 		Pause(t.Context(), client.SchedulePauseOptions{}))
-	// A sweep that still runs would find a part of them first.
+	// A sweep that is still running would find a part of them first.
 	d.app.Runs(t, "WorkflowId = '"+workflows.SweepSchedule+"-at-start' AND ExecutionStatus = 'Completed'", 1)
 	d.app.Runs(t, "WorkflowType = '"+workflows.SweepOutboxName+"' AND ExecutionStatus = 'Running'", 0)
 	hook := "/v1/webhooks/" + d.row(t).WebhookID.String()
@@ -54,7 +54,8 @@ func TestASweepOf100000DeliveriesFindsEachThatWasLost(t *testing.T) {
 	var result activities.SweepResult
 	require.NoError(t, run.Get(t.Context(), &result))
 	require.Equal(t, activities.SweepResult{Lost: 2000}, result)
-	// Two for what was terminated and for the end, the others for 20,000 deliveries each.
+	// Two activities are for terminated runs and for the last page. The others handle 20,000
+	// deliveries each.
 	require.Equal(t, 7, scheduled(t, d.app, run.GetID()))
 	require.EventuallyWithT(t, func(collect *assert.CollectT) {
 		var ended, others int
@@ -65,7 +66,7 @@ func TestASweepOf100000DeliveriesFindsEachThatWasLost(t *testing.T) {
 	}, testkit.Wait, 100*time.Millisecond)
 }
 
-// scheduled is how many activities a run had.
+// scheduled returns the number of activities of a run.
 func scheduled(t *testing.T, app *apptest.App, run string) (n int) {
 	t.Helper()
 	for events := app.Temporal.GetWorkflowHistory(t.Context(), run, "", false, 0); events.HasNext(); {

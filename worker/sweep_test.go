@@ -61,14 +61,14 @@ func makeOverdue(t *testing.T, database string) {
 func TestAProcessThatStartsDeliversWhatItsPredecessorCouldNot(t *testing.T) {
 	t.Parallel()
 	database, r := testkit.Database(t), testkit.NewReceiver(t)
-	// Port 1 is nobody's: the predecessor commits and never reaches Temporal.
+	// Nothing listens on port 1, so the predecessor commits and never reaches Temporal.
 	seed(t, apptest.Start(t, apptest.Options{DatabaseURL: database, Temporal: &client.Options{HostPort: "127.0.0.1:1"}}), r)
 	apptest.Start(t, apptest.Options{DatabaseURL: database, Worker: true})
 	require.NoError(t, r.Await(t, 1)[0].Invalid)
 }
 
-// TestASweepThatIsStillOpenDoesNotStandInForALaterOne leaves one open without a worker,
-// as a process does that is killed within it, and has none run by the clock.
+// TestASweepThatIsStillOpenDoesNotStandInForALaterOne leaves a sweep open without a worker, as a
+// process does that is killed during it. The schedule starts no sweep in the test.
 func TestASweepThatIsStillOpenDoesNotStandInForALaterOne(t *testing.T) {
 	t.Parallel()
 	database, temporal, r := testkit.Database(t), testkit.Namespace(t), testkit.NewReceiver(t)
@@ -77,7 +77,7 @@ func TestASweepThatIsStillOpenDoesNotStandInForALaterOne(t *testing.T) {
 	require.NoError(t, waiting.Temporal.ScheduleClient().GetHandle(t.Context(), workflows.SweepSchedule).
 		Pause(t.Context(), client.SchedulePauseOptions{}))
 	require.NoError(t, dispatch.SweepNow(t.Context(), waiting.Temporal, time.Now()))
-	// Port 1 is nobody's: the predecessor commits and never reaches Temporal.
+	// Nothing listens on port 1, so the predecessor commits and never reaches Temporal.
 	seed(t, apptest.Start(t, apptest.Options{DatabaseURL: database, Temporal: &client.Options{HostPort: "127.0.0.1:1"}}), r)
 	apptest.Start(t, apptest.Options{DatabaseURL: database, Temporal: &temporal, Worker: true})
 	require.NoError(t, r.Await(t, 1)[0].Invalid)
@@ -93,7 +93,7 @@ func TestTheSweepStartsARunThatWasLost(t *testing.T) {
 	seed(t, app, r)
 	id := r.Await(t, 1)[0].DeliveryID()
 	makeOverdue(t, database)
-	// Another namespace knows nothing of the run.
+	// Another namespace doesn't contain the run.
 	apptest.Start(t, apptest.Options{DatabaseURL: database, Worker: true})
 	require.Equal(t, id, r.Await(t, 2)[1].DeliveryID())
 }
@@ -114,7 +114,7 @@ func TestTheSweepLeavesOpenRunsAlone(t *testing.T) {
 func TestTheSweepPublishesAnEntryWhoseScheduleWasLost(t *testing.T) {
 	t.Parallel()
 	database, r := testkit.Database(t), testkit.NewReceiver(t)
-	// Port 1 is nobody's: the predecessor commits and never reaches Temporal.
+	// Nothing listens on port 1, so the predecessor commits and never reaches Temporal.
 	dead := apptest.Start(t, apptest.Options{DatabaseURL: database, Temporal: &client.Options{HostPort: "127.0.0.1:1"}})
 	n := dead.Tenant(t)
 	n.Register(t, r, "changelog.published")
@@ -133,7 +133,7 @@ func TestTheSweepPublishesAnEntryWhoseScheduleWasLost(t *testing.T) {
 func TestTheSweepStartsARecoveryWhoseStartWasLost(t *testing.T) {
 	t.Parallel()
 	database, r := testkit.Database(t), testkit.NewReceiver(t)
-	// Port 1 is nobody's: the predecessor commits and never reaches Temporal.
+	// Nothing listens on port 1, so the predecessor commits and never reaches Temporal.
 	dead := apptest.Start(t, apptest.Options{DatabaseURL: database, Temporal: &client.Options{HostPort: "127.0.0.1:1"}})
 	n := dead.Tenant(t)
 	hook := "/v1/webhooks/" + n.Register(t, r, "post.created")
@@ -143,7 +143,7 @@ func TestTheSweepStartsARecoveryWhoseStartWasLost(t *testing.T) {
 	require.Zero(t, sweep(t, app).Recoveries, "it has ended")
 }
 
-// completed comes back when a recovery is.
+// completed returns when a recovery is completed.
 func completed(t *testing.T, n *apptest.Tenant, recovery string) {
 	t.Helper()
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
@@ -168,8 +168,8 @@ func TestTheSweepStopsARecoveryWhoseRunWasTerminated(t *testing.T) {
 		}
 	}, testkit.Wait, 20*time.Millisecond)
 	require.NoError(t, waiting.Temporal.TerminateWorkflow(t.Context(), ended, "", "enough"))
-	// The open one stays so: its run goes on in a queue that nobody works at. One that
-	// ended beside the sweep might be started once more, for nothing.
+	// The open run stays open because its queue has no worker. A run that ends during the sweep
+	// might be restarted for nothing.
 	require.NoError(t, waiting.Temporal.TerminateWorkflow(t.Context(), open, "", "moves"))
 	_, err := waiting.Temporal.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: open, TaskQueue: "nobody"},
 		workflows.RecoverWebhookName, activities.RecoverParams{})
@@ -185,7 +185,7 @@ func TestTheSweepStopsARecoveryWhoseRunWasTerminated(t *testing.T) {
 func TestTheWorkerWaitsForItsNamespaceToBeSetUp(t *testing.T) {
 	t.Parallel()
 	logs := testkit.NewLogs()
-	// The namespace "default" of the tests' Temporal is never set up.
+	// The namespace "default" of the tests' Temporal has no search attributes.
 	temporal := testkit.Namespace(t)
 	temporal.Namespace = client.DefaultNamespace
 	apptest.Start(t, apptest.Options{Worker: true, Temporal: &temporal, Logs: logs.Logger()})

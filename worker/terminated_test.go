@@ -24,14 +24,14 @@ import (
 	"earshot/workflows"
 )
 
-// dying is a service whose one delivery failed at its first attempt and waits an hour
-// for the second.
+// dying is a service whose only delivery failed at its first attempt. The second attempt is an hour
+// away.
 type dying struct {
 	app      *apptest.App
 	tenant   *apptest.Tenant
 	database string
 	receiver *testkit.Receiver
-	// id is the delivery's and the run's.
+	// id is the id of the delivery and of its run.
 	id string
 }
 
@@ -52,8 +52,8 @@ func newDyingIn(t *testing.T, engine *client.Options) *dying {
 	d.id = d.receiver.Await(t, 1)[0].DeliveryID()
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		require.Equal(c, 1, d.row(t).AttemptCount)
-		// The first attempt is part of the first workflow task, which ends after the
-		// record; before that a run has no point to reset it to.
+		// The first attempt is part of the first workflow task, which ends after the record. Before
+		// that, a run has no point to which it can be reset.
 		require.NotZero(c, d.firstTaskEnd(t))
 	}, testkit.Wait, 20*time.Millisecond)
 	return d
@@ -68,14 +68,14 @@ func (d *dying) row(t *testing.T) *db.Delivery {
 	return row
 }
 
-// terminate ends the run as the web UI does, and comes back when it is listed so.
+// terminate ends the run as the web UI does, and returns when Temporal lists it as terminated.
 func (d *dying) terminate(t *testing.T) {
 	t.Helper()
 	require.NoError(t, d.app.Temporal.TerminateWorkflow(t.Context(), d.id, "", "enough"))
 	d.listed(t)
 }
 
-// listed comes back when the run is listed as terminated.
+// listed returns when Temporal lists the run as terminated.
 func (d *dying) listed(t *testing.T) {
 	t.Helper()
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
@@ -87,7 +87,7 @@ func (d *dying) listed(t *testing.T) {
 	}, testkit.Wait, 20*time.Millisecond)
 }
 
-// requireGivenUp holds the row against what an operator has ended.
+// requireGivenUp requires that the row was given up.
 func (d *dying) requireGivenUp(t *testing.T) {
 	t.Helper()
 	row := d.row(t)
@@ -120,8 +120,8 @@ func TestADeliveryThatIsOverdueIsNotStartedAgainWhenItsRunWasTerminated(t *testi
 	require.Equal(t, enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED, run.Status)
 }
 
-// TestADeliveryWhoseRunTheServerTerminatedIsSentAndNotGivenUp fills a history to the
-// limit with signals that nobody takes.
+// TestADeliveryWhoseRunTheServerTerminatedIsSentAndNotGivenUp fills a history to its limit with
+// signals that the workflow ignores.
 func TestADeliveryWhoseRunTheServerTerminatedIsSentAndNotGivenUp(t *testing.T) {
 	t.Parallel()
 	engine := testkit.NamespaceWith(t, "limit.historyCount.error=60")
@@ -156,7 +156,7 @@ func TestADeliveryThatIsGivenUpWithItsRunIsSentByAReset(t *testing.T) {
 func TestTheSweepLeavesARunAloneThatWasReset(t *testing.T) {
 	t.Parallel()
 	d := newDying(t)
-	d.reset(t) // which terminates the open run, and makes another
+	d.reset(t) // terminates the open run and creates another
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		answer, err := d.app.Temporal.QueryWorkflow(t.Context(), d.id, "", workflows.StatusQuery)
 		require.NoError(c, err)
@@ -169,7 +169,7 @@ func TestTheSweepLeavesARunAloneThatWasReset(t *testing.T) {
 	require.EqualValues(t, "pending", d.row(t).Status)
 }
 
-// reset begins the run again after its first workflow task.
+// reset resets the run to the end of its first workflow task.
 func (d *dying) reset(t *testing.T) {
 	t.Helper()
 	_, err := d.app.Temporal.ResetWorkflowExecution(t.Context(), &workflowservice.ResetWorkflowExecutionRequest{
@@ -180,7 +180,7 @@ func (d *dying) reset(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// firstTaskEnd is the event that completed the first workflow task, 0 before it.
+// firstTaskEnd returns the event that completed the first workflow task, or 0 before that.
 func (d *dying) firstTaskEnd(t *testing.T) int64 {
 	t.Helper()
 	for events := d.app.Temporal.GetWorkflowHistory(t.Context(), d.id, "", false, 0); events.HasNext(); {

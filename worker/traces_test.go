@@ -28,10 +28,10 @@ func traced(t *testing.T, o apptest.Options, sampler sdktrace.Sampler) (*apptest
 	return apptest.Start(t, o), spans
 }
 
-// strangers is a traceparent that asks for all to be kept.
+// strangers is another service's traceparent, with the sampled flag.
 const strangers = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
-// post makes one post with a stranger's traceparent, about which the receiver is told.
+// post makes one post with that traceparent, and the receiver gets the event.
 func post(t *testing.T, app *apptest.App, r *testkit.Receiver) {
 	t.Helper()
 	n := app.Tenant(t)

@@ -18,11 +18,11 @@ import (
 	"earshot/workflows"
 )
 
-// losing is the way to a database on which the answer to a commit is lost once it is
-// armed, and the connection with it, as when the server is killed behind the commit.
+// losing is a proxy to a database. When armed, it drops the answer to a commit and the connection,
+// as if the server were killed right after the commit.
 type losing struct{ armed atomic.Bool }
 
-// committed is how Postgres answers one.
+// committed is Postgres' answer to a commit.
 var committed = []byte("COMMIT\x00")
 
 func newLosing(t *testing.T, database string) (*losing, string) {
@@ -72,7 +72,7 @@ func TestWhatACommitWroteThatWasNotAnsweredGoesOutAtOnce(t *testing.T) {
 	l, database := newLosing(t, testkit.Database(t))
 	r := testkit.NewReceiver(t)
 	app := apptest.Start(t, apptest.Options{DatabaseURL: database, Worker: true})
-	// No sweep finds it.
+	// The sweep is paused, so it can't find the delivery.
 	require.NoError(t, dispatch.EnsureSchedules(t.Context(), app.Temporal))
 	require.NoError(t, app.Temporal.ScheduleClient().GetHandle(t.Context(), workflows.SweepSchedule).
 		Pause(t.Context(), client.SchedulePauseOptions{}))

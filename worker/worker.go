@@ -1,6 +1,5 @@
-// Package worker runs the workflows and activities: which task queue takes
-// what, how much at once, how a worker comes up while Temporal is away, and how
-// it goes down without cutting an attempt off.
+// Package worker runs the workflows and activities. It sets the work and the limits of each task
+// queue. A worker starts even while Temporal is down, and stops without cutting off an attempt.
 package worker
 
 import (
@@ -21,7 +20,8 @@ import (
 )
 
 const (
-	// How long one try to come up may take, and the pauses between two.
+	// tryTimeout limits one try to start. firstPause and maxPause bound the pauses between two
+	// tries.
 	tryTimeout = 10 * time.Second
 	firstPause = 250 * time.Millisecond
 	maxPause   = 5 * time.Second
@@ -31,16 +31,15 @@ const (
 type Options struct {
 	// Drain is how long a stop waits for attempts that are under way.
 	Drain time.Duration
-	// SchedulesEvery is how often it looks whether its schedules are there; 0 is
-	// every minute.
+	// SchedulesEvery is how often the worker checks that its schedules exist; 0 is every minute.
 	SchedulesEvery time.Duration
-	// Version of this program's workers in a worker deployment of Temporal; the
-	// zero value is no versioning.
+	// Version is the version of this program in a worker deployment of Temporal. The zero value
+	// turns versioning off.
 	Version worker.WorkerDeploymentVersion
 	Log     *slog.Logger
 }
 
-// Activities are what the workflows need done.
+// Activities holds the activities that the workflows call.
 type Activities struct {
 	Deliveries *activities.Deliveries
 	Outbox     *activities.Outbox
@@ -68,7 +67,7 @@ type Worker struct {
 	done    chan struct{}
 }
 
-// New makes a worker; nothing runs before Start.
+// New makes a worker. Nothing runs before Start.
 func New(c *dispatch.Connection, does Activities, options Options) *Worker {
 	if options.SchedulesEvery == 0 {
 		options.SchedulesEvery = schedulesEvery
@@ -76,9 +75,8 @@ func New(c *dispatch.Connection, does Activities, options Options) *Worker {
 	return &Worker{temporal: c, does: does, options: options}
 }
 
-// Start returns at once. The worker comes up in the background, as soon as
-// Temporal answers and the namespace is set up, so that the service can accept
-// writes meanwhile.
+// Start returns immediately. The worker starts in the background, when Temporal answers and the
+// namespace is set up. The service can accept writes in the meantime.
 func (w *Worker) Start() {
 	ctx, quit := context.WithCancel(context.Background())
 	w.quit, w.done, w.started = quit, make(chan struct{}), time.Now()
@@ -90,8 +88,8 @@ func (w *Worker) Start() {
 	}()
 }
 
-// runOnce runs the workers until ctx ends or the SDK gives one up, as it does
-// when its namespace is gone for example.
+// runOnce runs the workers until ctx ends or the SDK reports a fatal error, for example because the
+// namespace was deleted.
 func (w *Worker) runOnce(ctx context.Context) {
 	broken, giveUp := context.WithCancelCause(ctx)
 	defer giveUp(nil)
@@ -104,17 +102,17 @@ func (w *Worker) runOnce(ctx context.Context) {
 	stop()
 }
 
-// Stop takes no more work, gives what is under way the drain time, and waits.
+// Stop takes no further work, and waits until the work under way has ended or the drain time is
+// over.
 func (w *Worker) Stop() {
 	w.quit()
 	<-w.done
 }
 
-// Running reports whether the worker came up.
+// Running reports whether the worker is running.
 func (w *Worker) Running() bool { return w.running.Load() }
 
-// comeUp tries until it succeeds or ctx ends, and returns what stops the
-// workers again.
+// comeUp retries until the workers run or ctx ends. It returns a function that stops them.
 func (w *Worker) comeUp(ctx context.Context, giveUp func(error)) (stop func()) {
 	for pause := firstPause; ; pause = min(2*pause, maxPause) {
 		stop, err := w.try(ctx, giveUp)
@@ -145,7 +143,7 @@ func (w *Worker) try(ctx context.Context, giveUp func(error)) (stop func(), err 
 	if err := checkNamespace(ctx, c, w.temporal.Namespace()); err != nil {
 		return nil, err
 	}
-	worker.SetStickyWorkflowCacheSize(cachedRuns) // of all workers that start from here on
+	worker.SetStickyWorkflowCacheSize(cachedRuns) // applies to all workers that start afterwards
 	first := w.main(c, giveUp)
 	later, err := w.later(c, giveUp)
 	if err != nil {
@@ -159,7 +157,7 @@ func (w *Worker) try(ctx context.Context, giveUp func(error)) (stop func(), err 
 		return nil, errors.Wrapf(err, "start the worker of %s", workflows.MainQueue)
 	}
 	return func() {
-		// Both have the drain time, at once.
+		// Both workers stop at the same time, so that each has the whole drain time.
 		ended := make(chan struct{})
 		go func() { defer close(ended); later.Stop() }()
 		first.Stop()
@@ -167,7 +165,7 @@ func (w *Worker) try(ctx context.Context, giveUp func(error)) (stop func(), err 
 	}, nil
 }
 
-// main runs the workflows with their first rounds, the sweep and the retention.
+// main returns the worker of the workflows, their first rounds, the sweep and the retention.
 func (w *Worker) main(c client.Client, giveUp func(error)) worker.Worker {
 	m := worker.New(c, workflows.MainQueue, w.base(giveUp))
 	Register(m)
@@ -199,7 +197,7 @@ func (w *Worker) main(c client.Client, giveUp func(error)) worker.Worker {
 	return m
 }
 
-// later runs what came after the first round.
+// later returns the worker of attempts after the first round.
 func (w *Worker) later(c client.Client, giveUp func(error)) (worker.Worker, error) {
 	o := w.base(giveUp)
 	o.DisableWorkflowWorker = true
@@ -219,8 +217,7 @@ func register(to worker.ActivityRegistry, byName map[string]any) {
 	}
 }
 
-// Register adds every workflow under its wire name. A replay of recorded
-// histories uses it too.
+// Register adds every workflow under its wire name. Replays of recorded histories use it, too.
 func Register(r worker.WorkflowRegistry) {
 	for name, does := range map[string]any{
 		workflows.DeliverWebhooksName:  workflows.DeliverWebhooks,

@@ -8,9 +8,9 @@ import (
 	"earshot/activities"
 )
 
-// BackfillContacts makes contacts of people with old activity, page by page. The row of the backfill
-// knows how far it is, so a run may be started again at any time, and no address comes here. One that is
-// canceled ends the backfill.
+// BackfillContacts creates contacts for people with old activity, page by page. The backfill's row
+// holds its progress, so a run can be restarted at any time. E-mail addresses never enter the
+// workflow. A canceled run ends the backfill.
 func BackfillContacts(ctx workflow.Context, p activities.BackfillParams) (activities.BackfillProgress, error) {
 	now, err := backfill(workflow.WithActivityOptions(ctx, subjectRound), p)
 	if ctx.Err() == nil {
@@ -35,13 +35,13 @@ func backfill(ctx workflow.Context, p activities.BackfillParams) (now activities
 			return now, nil
 		}
 		if workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
-			// The row says the rest.
+			// The row holds the progress.
 			return now, workflow.NewContinueAsNewError(ctx, BackfillContactsName, p)
 		}
 	}
 }
 
-// backfillDetails is what the web UI shows, in Markdown.
+// backfillDetails returns the progress in Markdown, for Temporal's web UI.
 func backfillDetails(p activities.BackfillProgress) string {
 	return fmt.Sprintf("Looked for **%d of %d** addresses.\n\n- %d with activity\n- %d contacts created\n- %d were there\n- %d left out, without room in the plan\n- %s",
 		p.Addresses-p.Left, p.Addresses, p.Matched, p.Created, p.Existed, p.LeftOut, p.Status)

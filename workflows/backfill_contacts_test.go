@@ -39,7 +39,7 @@ func TestABackfillGoesOnUntilItsRowSaysThatItIsOver(t *testing.T) {
 	require.Equal(t, 3, calls)
 }
 
-// backfilled is an organization with old activity of so many people.
+// backfilled is an organization with old activity of a number of people.
 type backfilled struct {
 	*bundle
 	held *pgx.Conn
@@ -71,7 +71,8 @@ func (b *backfilled) begin(t *testing.T, people []backfill.Person) *db.ContactBa
 	return made
 }
 
-// hold locks the organization, for which each page waits, and returns what lets go.
+// hold locks the organization's row, which every page waits for, and returns a function that
+// unlocks it.
 func (b *backfilled) hold(t *testing.T) (release func()) {
 	t.Helper()
 	_, err := b.held.Exec(t.Context(), "BEGIN; SELECT FROM organizations FOR NO KEY UPDATE")
@@ -82,7 +83,7 @@ func (b *backfilled) hold(t *testing.T) (release func()) {
 	}
 }
 
-// counts are the contacts, what was told of them, and the addresses that are kept.
+// counts returns the numbers of contacts, of contact.created events, and of stored addresses.
 func (b *backfilled) counts(t *testing.T) (counts [3]int) {
 	t.Helper()
 	c, err := pgx.Connect(t.Context(), b.app.Config.DatabaseURL)
@@ -153,7 +154,7 @@ func TestABackfillThatWasTerminatedEndsWithTheNextSweepAndOneThatWasNeverStarted
 	require.NoError(t, b.app.Temporal.TerminateWorkflow(t.Context(), ended.ID.String(), "", "an operator's"))
 	_, err := b.held.Exec(t.Context(), "UPDATE contact_backfills SET created_at = now() - interval '1 hour'")
 	require.NoError(t, err)
-	apptest.Start(t, apptest.Options{Worker: true, Temporal: &namespace, DatabaseURL: database}) // it sweeps as it starts
+	apptest.Start(t, apptest.Options{Worker: true, Temporal: &namespace, DatabaseURL: database}) // it sweeps at its start
 	for _, wanted := range []struct {
 		id     publicid.ContactBackfill
 		status string
@@ -181,7 +182,7 @@ func TestNothingOfAnAddressIsInTheHistoryOfABackfill(t *testing.T) {
 	require.False(t, strings.Contains(text, "customer.example") || strings.Contains(text, "Noor"))
 }
 
-// recordBackfill has one to its end, and one that is canceled.
+// recordBackfill records a completed backfill and a canceled one.
 func recordBackfill(t *testing.T) {
 	b, people := newBackfilled(t, apptest.Options{Worker: true}, 150)
 	id := b.begin(t, people).ID.String()

@@ -25,15 +25,15 @@ import (
 	"earshot/workflows"
 )
 
-// canary is part of everything that TestNothingPlantedReachesTemporal plants: names,
-// texts, addresses, what a URL ends with, and what a receiver answers.
+// canary is part of everything that TestNothingPlantedReachesTemporal plants: names, texts,
+// addresses, the ends of URLs, and answers of receivers.
 const canary = "canary"
 
-// secretsLookLike this: beginnings of URLs, of webhooks' secrets and of API keys, and
-// what every e-mail address has.
+// secretsLookLike holds the beginnings of URLs, of webhooks' secrets and of API keys, and the @ of
+// e-mail addresses.
 var secretsLookLike = []string{"http://", "https://", "whsec_", "esk_", "@"}
 
-// TestNothingPlantedReachesTemporal has a run of every kind, and reads all of them.
+// TestNothingPlantedReachesTemporal makes a run of every kind and reads all of them.
 func TestNothingPlantedReachesTemporal(t *testing.T) {
 	t.Parallel()
 	b := setup(t, apptest.Options{Worker: true, Environ: []string{
@@ -42,7 +42,7 @@ func TestNothingPlantedReachesTemporal(t *testing.T) {
 	b.swept(t)
 	plant(t, b)
 	all := map[string][]*workflow.WorkflowExecutionInfo{}
-	// The sweep and the retention may still run; what was planted has come to its end.
+	// The sweep and the retention may still run. All other runs have ended.
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		clear(all)
 		ask := &workflowservice.ListWorkflowExecutionsRequest{PageSize: 1000, Query: b.app.Since("")}
@@ -73,8 +73,8 @@ func TestNothingPlantedReachesTemporal(t *testing.T) {
 	}
 }
 
-// plant has deliveries that succeed, fail and are replayed, a webhook that is disabled,
-// with the mail about it, a publication and a recovery.
+// plant makes deliveries that succeed, fail and are replayed, a publication and a recovery. It also
+// makes a webhook that is disabled, with the e-mail about it.
 func plant(t *testing.T, b *bundle) {
 	t.Helper()
 	tenant := b.app.Tenant(t)
@@ -117,8 +117,8 @@ func plant(t *testing.T, b *bundle) {
 	require.Error(t, err)
 }
 
-// everything is what Temporal knows of a run: history, memo, search attributes,
-// failures, and what operators are shown.
+// everything returns all that Temporal stores of a run: history, memo, search attributes, failures,
+// and the details for operators.
 func (b *bundle) everything(t *testing.T, run *workflow.WorkflowExecutionInfo) string {
 	t.Helper()
 	var text strings.Builder

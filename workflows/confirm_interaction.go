@@ -9,12 +9,13 @@ import (
 )
 
 // ConfirmInteraction mails an end-user the link that confirms a vote, post or comment, and waits
-// until it was used or its time is up. The row decides: who uses the link removes it in the
-// transaction of what then counts, and the signal only says to look. What nobody confirmed goes
-// without a trace.
+// until the link is used or expires. The row decides: using the link removes the row in the
+// transaction that makes the vote, post or comment count. The signal only makes the workflow look
+// at the row again. An unconfirmed interaction is removed and leaves no trace.
 func ConfirmInteraction(ctx workflow.Context, p activities.InteractionParams) error {
 	confirmed := workflow.GetSignalChannel(ctx, ConfirmedSignal)
-	// A mail server that is away until the link is over is no failure of the run: the row goes then.
+	// If the mail server is down until the link expires, the run doesn't fail. The row is then
+	// removed.
 	mailed := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, linkRound), MailLinkActivity, p).Get(ctx, nil)
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -24,7 +25,7 @@ func ConfirmInteraction(ctx workflow.Context, p activities.InteractionParams) er
 	}
 	ctx = workflow.WithActivityOptions(ctx, transaction)
 	for {
-		// What was signaled until now is covered by the look that follows.
+		// The read below covers all signals that have arrived so far.
 		for confirmed.ReceiveAsync(nil) {
 		}
 		var found activities.InteractionResult

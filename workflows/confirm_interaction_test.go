@@ -54,7 +54,7 @@ func newBallot(t *testing.T, o apptest.Options) *ballot {
 	return b
 }
 
-// vote does what the form of the page does, and returns the id of the interaction.
+// vote submits a vote as the page's form does, and returns the id of the interaction.
 func (b *ballot) vote(t *testing.T) string {
 	t.Helper()
 	err := b.app.Interactions.Ask(b.ctx, interactions.Visitor{Email: "quentin@example.com", Name: "Quentin"},
@@ -87,7 +87,7 @@ func (b *ballot) votes(t *testing.T) int {
 
 var tokenInMail = regexp.MustCompile(`token=(\S+)`)
 
-// token waits for the e-mail.
+// token waits for the e-mail and returns the token of its link.
 func (b *ballot) token(t *testing.T, id string) string {
 	t.Helper()
 	file := filepath.Join(b.mail, id+".eml")
@@ -102,33 +102,33 @@ func (b *ballot) token(t *testing.T, id string) string {
 	return tokenInMail.FindStringSubmatch(string(text))[1]
 }
 
-// waits comes back when the run waits for the link to be used.
+// waits returns when the run waits for the link to be used.
 func (b *ballot) waits(t *testing.T, c client.Client, id string) {
 	t.Helper()
 	require.Eventually(t, func() bool { return strings.Contains(historyOf(t, c, id), "EVENT_TYPE_TIMER_STARTED") }, testkit.Wait, 20*time.Millisecond)
 }
 
-// confirm does what the button on the page of the link does.
+// confirm does the same as the button on the link's page.
 func (b *ballot) confirm(t *testing.T, token string) error {
 	t.Helper()
 	_, err := b.app.Interactions.Confirm(b.ctx, token, false, "en")
 	return err
 }
 
-// requireOver fails unless the link confirms nothing any more.
+// requireOver fails if the link still confirms something.
 func (b *ballot) requireOver(t *testing.T, token string) {
 	t.Helper()
 	err := b.confirm(t, token)
 	require.True(t, problem.Is(err, problem.NotFound), err)
 }
 
-// ends comes back when the run is over.
+// ends returns when the run has ended.
 func (b *ballot) ends(t *testing.T, id string) {
 	t.Helper()
 	require.NoError(t, b.app.Temporal.GetWorkflow(t.Context(), id, "").Get(t.Context(), nil))
 }
 
-// historyOf is all that Temporal keeps of a run.
+// historyOf returns all that Temporal stores of a run.
 func historyOf(t *testing.T, c client.Client, id string) string {
 	t.Helper()
 	var all strings.Builder
@@ -181,7 +181,8 @@ func TestButtonsThatArePressedAtOnceCountOnce(t *testing.T) {
 func TestAProcessThatDiesAfterTheFormWasSentLosesNoLink(t *testing.T) {
 	t.Parallel()
 	database, temporal := testkit.Database(t), testkit.Namespace(t)
-	// It can't reach Temporal, so it starts nothing, as one that dies right after the commit.
+	// The process can't reach Temporal and starts nothing, like one that dies right after the
+	// commit.
 	away := temporal
 	away.HostPort = "127.0.0.1:1"
 	dying := newBallot(t, apptest.Options{DatabaseURL: database, Temporal: &away})
@@ -193,7 +194,7 @@ func TestAProcessThatDiesAfterTheFormWasSentLosesNoLink(t *testing.T) {
 	require.NoError(t, dying.confirm(t, token))
 	require.Equal(t, 1, dying.votes(t))
 	require.Zero(t, dying.left(t))
-	// Nobody told the run: it finds out when it looks.
+	// The run has received no signal, so it learns of the end only when it looks.
 	require.NoError(t, next.Temporal.SignalWorkflow(t.Context(), id, "", workflows.ConfirmedSignal, nil))
 	require.NoError(t, next.Temporal.GetWorkflow(t.Context(), id, "").Get(t.Context(), nil))
 	require.Equal(t, 1, dying.votes(t))
@@ -234,7 +235,7 @@ func TestARunThatIsDoneAgainMailsNothingAgain(t *testing.T) {
 	require.Error(t, run.Get(t.Context(), nil))
 }
 
-// TestWhatNobodyConfirmsGoesWithoutATrace has a day pass in a test environment, with the real
+// TestWhatNobodyConfirmsGoesWithoutATrace skips a day in a test environment, with the real
 // activities and database.
 func TestWhatNobodyConfirmsGoesWithoutATrace(t *testing.T) {
 	t.Parallel()

@@ -84,7 +84,7 @@ func TestCancelingARunAnswersWhoWaitsForAnUpdate(t *testing.T) {
 func TestARunThatIsCanceledBeforeItBeginsMakesNoAttempt(t *testing.T) {
 	t.Parallel()
 	database, engine := testkit.Database(t), testkit.Namespace(t)
-	// Nobody works: the run is started and waits for its first task.
+	// There is no worker, so the run is started and waits for its first task.
 	b := setup(t, apptest.Options{DatabaseURL: database, Temporal: &engine})
 	b.post(t)
 	id := fmt.Sprint(b.delivery(t, "pending")["id"])

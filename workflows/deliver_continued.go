@@ -2,19 +2,19 @@ package workflows
 
 import "go.temporal.io/sdk/workflow"
 
-// This file is how a run of deliver_webhooks whose history becomes long continues as a
-// new one: Temporal ends a run by itself at 51,200 events or 50 MB, and suggests a new
-// one at a twelfth of that. Only deliveries that are put off very often come there.
+// This file continues a run of deliver_webhooks as a new one when its history becomes long.
+// Temporal ends a run at 51,200 events or 50 MB, and suggests a new run at a twelfth of that. Only
+// deliveries that are postponed very often get that far.
 
-// isLong says that the run is to continue as new: no update is at work that waits for
-// an attempt, and none would be lost.
+// isLong reports whether the run should continue as new. It waits until every update handler has
+// finished, so that no update is lost.
 func isLong(ctx workflow.Context) bool {
 	return workflow.GetInfo(ctx).GetContinueAsNewSuggested() && ctx.Err() == nil &&
 		workflow.AllHandlersFinished(ctx) && continuesAsNew(ctx)
 }
 
-// continueAsNew ends the run, when no attempt is under way, with the beginning of the
-// next, which keeps the search attributes and the fairness key.
+// continueAsNew ends the run when no attempt is under way, and passes its state to the next run.
+// The new run has the same search attributes and fairness key.
 func (d *delivering) continueAsNew(ctx workflow.Context) error {
 	p := d.params
 	p.Continues = statusOf(d.all)
@@ -22,7 +22,7 @@ func (d *delivering) continueAsNew(ctx workflow.Context) error {
 	return workflow.NewContinueAsNewError(ctx, DeliverWebhooksName, p)
 }
 
-// goOn takes over from the run before, if there is one.
+// goOn takes over the state of the previous run, if there is one.
 func (d *delivering) goOn() {
 	for i, s := range d.params.Continues {
 		p := d.all[i]

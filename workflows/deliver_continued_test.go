@@ -16,9 +16,8 @@ import (
 	"earshot/workflows"
 )
 
-// newLong is a group whose run continues as new after some three attempts: the first
-// delivery fails, the second was given up, the third has succeeded. The fifth attempt
-// waits for hours.
+// newLong is a group whose run continues as new after about three attempts. The first delivery
+// fails, the second was given up, the third has succeeded. The fifth attempt is hours away.
 func newLong(t *testing.T) *group {
 	t.Helper()
 	engine := testkit.NamespaceWith(t, "limit.historyCount.suggestContinueAsNew=30")
@@ -30,7 +29,7 @@ func newLong(t *testing.T) *group {
 	return g
 }
 
-// firstRun is the one that was continued.
+// firstRun returns the run that was continued.
 func (g *group) firstRun(t *testing.T) string {
 	t.Helper()
 	last, err := g.app.Temporal.DescribeWorkflowExecution(t.Context(), g.run, "")
@@ -72,8 +71,8 @@ func TestCancelingARunThatContinuesAnotherGivesUpWhatIsPending(t *testing.T) {
 	givenUp(t, g.row(t, g.deliveries[0]), 4)
 }
 
-// TestResettingARunThatContinuedAsNewSendsWhatHadFailed has the reset made of the run
-// before the last, whose end it was to continue.
+// TestResettingARunThatContinuedAsNewSendsWhatHadFailed resets the first run, at its last workflow
+// task, which had continued it as new.
 func TestResettingARunThatContinuedAsNewSendsWhatHadFailed(t *testing.T) {
 	t.Parallel()
 	g := newLong(t)
@@ -94,7 +93,7 @@ func TestResettingARunThatContinuedAsNewSendsWhatHadFailed(t *testing.T) {
 	require.Equal(t, []int{6, 1}, []int{g.requests()[0], g.requests()[2]})
 }
 
-// lastOf is the last event of a type in a run's history.
+// lastOf returns the id of the last event of a type in a run's history.
 func lastOf(t *testing.T, g *group, run string, of enumspb.EventType) (id int64) {
 	t.Helper()
 	for events := g.app.Temporal.GetWorkflowHistory(t.Context(), g.run, run, false, 0); events.HasNext(); {

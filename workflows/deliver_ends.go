@@ -12,10 +12,10 @@ import (
 	"earshot/internal/publicid"
 )
 
-// This file is how a run of deliver_webhooks ends, other than by success: updates
-// of operators, cancellation, reset, and failure.
+// This file holds the ends of a run of deliver_webhooks other than success: updates by operators,
+// cancellation, reset, and failure.
 
-// listen answers operators.
+// listen registers the query and the updates for operators.
 func (d *delivering) listen(ctx workflow.Context) error {
 	if err := workflow.SetQueryHandler(ctx, StatusQuery, d.query); err != nil {
 		return err
@@ -37,7 +37,8 @@ func (d *delivering) listen(ctx workflow.Context) error {
 
 func (p *progress) isPending() bool { return p.status == pending && !p.ending }
 
-// selected are the deliveries that an update is about.
+// selected returns the deliveries that match an update: the one with the id, or all if the id is
+// empty.
 func (d *delivering) selected(of string, is func(*progress) bool) []*progress {
 	var found []*progress
 	for _, p := range d.all {
@@ -48,7 +49,7 @@ func (d *delivering) selected(of string, is func(*progress) bool) []*progress {
 	return found
 }
 
-// mustHave refuses an update that is about no delivery.
+// mustHave rejects an update that matches no delivery.
 func (d *delivering) mustHave(of string, is func(*progress) bool, what string) error {
 	switch {
 	case len(d.selected(of, is)) > 0:
@@ -62,7 +63,7 @@ func (d *delivering) mustHave(of string, is func(*progress) bool, what string) e
 	}
 }
 
-// shorten keeps what somebody typed from filling a history.
+// shorten limits the length of an operator's input in a workflow's history.
 func shorten(text string) string {
 	if len(text) > 40 {
 		return strings.ToValidUTF8(text[:40], "") + "…"
@@ -70,7 +71,7 @@ func shorten(text string) string {
 	return text
 }
 
-// retryNow ends with the attempts.
+// retryNow returns when the attempts have ended.
 func (d *delivering) retryNow(ctx workflow.Context, of string) ([]DeliveryStatus, error) {
 	chosen := d.selected(of, (*progress).waits)
 	before := make([]int, len(chosen))
@@ -89,7 +90,7 @@ func (d *delivering) retryNow(ctx workflow.Context, of string) ([]DeliveryStatus
 	return statusOf(chosen), err
 }
 
-// giveUp ends with the rows.
+// giveUp returns when the rows are written.
 func (d *delivering) giveUp(ctx workflow.Context, of string) ([]DeliveryStatus, error) {
 	chosen := d.selected(of, (*progress).isPending)
 	for _, p := range chosen {
@@ -113,7 +114,7 @@ func (d *delivering) giveUp(ctx workflow.Context, of string) ([]DeliveryStatus, 
 	return statusOf(chosen), nil
 }
 
-// end fails those of the deliveries that are pending.
+// end fails the pending ones of the deliveries.
 func (d *delivering) end(ctx workflow.Context, of []*progress) error {
 	var left []*progress
 	for _, o := range of {
@@ -136,7 +137,7 @@ func (d *delivering) end(ctx workflow.Context, of []*progress) error {
 	return nil
 }
 
-// giveUpRows fails those of the rows that are pending.
+// giveUpRows fails the pending ones of the rows.
 func giveUpRows(ctx workflow.Context, of []*progress) error {
 	var p activities.DeliveriesParams
 	for _, o := range of {
@@ -146,8 +147,8 @@ func giveUpRows(ctx workflow.Context, of []*progress) error {
 		Get(uncanceled(ctx), nil)
 }
 
-// abandon ends a run that was canceled: what is under way comes to its end, what
-// is pending then is given up.
+// abandon ends a canceled run. It waits for the attempts under way, and then gives up the pending
+// deliveries.
 func (d *delivering) abandon(ctx workflow.Context, flights []flight) error {
 	for _, f := range flights {
 		if err := d.landed(ctx, f); err != nil {
@@ -160,12 +161,12 @@ func (d *delivering) abandon(ctx workflow.Context, flights []flight) error {
 	return ctx.Err()
 }
 
-// revive begins again, in a run that was made by a reset, with the deliveries that had failed
-// before it. It comes at the end of the run: what comes before is replayed from the history, up to
-// the point of the reset, and must come to the same commands wherever that point is.
+// revive restarts the failed deliveries in a run that a reset created. It comes at the end of the
+// run, because a reset replays the code before it from the history. That replay must produce the
+// same commands at every point of reset.
 //
-// A run may be reset whose history already has a revival, because an earlier reset made it. That
-// activity recorded for which run it was; revive repeats it until that is the run itself.
+// The history may already contain a revival by an earlier reset, which records the id of its run. So
+// revive repeats the activity until the recorded run is the current one.
 func (d *delivering) revive(ctx workflow.Context) error {
 	for run := workflow.GetInfo(ctx).WorkflowExecution.RunID; d.revivedBy != run; {
 		var p activities.DeliveriesParams
@@ -195,10 +196,10 @@ func (d *delivering) beginAgain(ctx workflow.Context, of []activities.Due) {
 	}
 }
 
-// failureType is the error's of a run whose deliveries failed.
+// failureType is the error type of a run with failed deliveries.
 const failureType = "DeliveryFailed"
 
-// failure is the run's, if a delivery failed for good.
+// failure returns the run's error if at least one delivery failed for good.
 func (d *delivering) failure() error {
 	var ids []publicid.Delivery
 	for _, p := range d.all {

@@ -21,16 +21,16 @@ import (
 	"earshot/internal/testkit/tier"
 )
 
-// link is the way to a server, which a test can cut or stall.
+// link is a proxy to a server that a test can cut or stall.
 type link struct {
-	// address of this way to the server.
+	// address is the link's own address.
 	address string
 
 	to    string
 	mu    sync.Mutex
 	isCut bool
 	open  map[net.Conn]bool
-	// stalled is locked while nothing comes through.
+	// stalled is locked while the link passes no data.
 	stalled sync.RWMutex
 }
 
@@ -67,7 +67,7 @@ func (l *link) carry(from net.Conn) {
 	_, _ = io.Copy(slow{from, &l.stalled}, to)
 }
 
-// slow writes when the link isn't stalled.
+// slow writes only while the link isn't stalled.
 type slow struct {
 	io.Writer
 	stalled *sync.RWMutex
@@ -108,7 +108,7 @@ func (l *link) mend() {
 	l.isCut = false
 }
 
-// databaseLink is the way to a new database, and its URL by this way.
+// databaseLink returns a link to a new database, and the database's URL through the link.
 func databaseLink(t *testing.T) (l *link, byLink string) {
 	t.Helper()
 	u, err := url.Parse(testkit.Database(t))
@@ -145,7 +145,7 @@ func TestADatabaseThatIsAwayUsesUpNoneOfTheReceiversAttempts(t *testing.T) {
 	id := b.receiver.Await(t, 1)[0].DeliveryID()
 	b.waits(t, id, 2)
 	way.cut()
-	// Temporal makes the activity again and again, and the row isn't asked.
+	// Temporal repeats the activity, and the row isn't read.
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		d, err := b.app.Temporal.DescribeWorkflowExecution(t.Context(), id, "")
 		require.NoError(c, err)
@@ -157,7 +157,7 @@ func TestADatabaseThatIsAwayUsesUpNoneOfTheReceiversAttempts(t *testing.T) {
 	require.Len(t, b.receiver.All(), 2)
 }
 
-// pendingActivity is the one that the run of a delivery has under way; nil without any.
+// pendingActivity returns the activity that a delivery's run has under way, or nil.
 func pendingActivity(ctx context.Context, t require.TestingT, temporal client.Client, id string) *workflowpb.PendingActivityInfo {
 	d, err := temporal.DescribeWorkflowExecution(ctx, id, "")
 	require.NoError(t, err)
@@ -190,8 +190,8 @@ func TestTemporalHearsOfAnAttemptUnderWayMoreThanOnceWithinItsTimeout(t *testing
 	}, testkit.Wait, 20*time.Millisecond)
 }
 
-// Temporal takes an activity for dead when it has heard nothing of it for 12 s. Here an attempt
-// lasts longer than that, because the receiver may take a minute to answer.
+// Temporal times out an activity that sends no heartbeat for 12 s. Here an attempt lasts longer
+// than that, because the receiver may take a minute to answer.
 func TestAnAttemptUnderWayIsMadeOnceWhenTemporalStallsAndGivesItsActivityUp(t *testing.T) {
 	tier.Slow(t, "waits for the heartbeat timeout of Temporal, 12 s")
 	t.Parallel()
@@ -225,7 +225,7 @@ func TestAnAttemptUnderWayIsMadeOnceWhenTemporalStallsAndGivesItsActivityUp(t *t
 	}, testkit.Wait, 20*time.Millisecond)
 	require.Len(t, b.receiver.All(), 2, "the attempt is under way")
 	resume()
-	// The activity's second try finds that the row is taken, and the run waits.
+	// The activity's second try finds the row's lease, and the run waits.
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		require.Nil(c, pendingActivity(t.Context(), c, direct, id))
 	}, testkit.Wait, 20*time.Millisecond)

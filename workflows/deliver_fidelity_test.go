@@ -19,9 +19,8 @@ import (
 	"earshot/internal/testkit/apptest"
 )
 
-// nasty is metadata that a decoder on the way would change: the order of keys, numbers
-// beyond a double, separators that JavaScript breaks lines at, 100 keys of four bytes a
-// letter.
+// nasty is metadata that a decoder on the way would change: the order of keys, numbers beyond a
+// double, separators at which JavaScript breaks lines, and 100 keys of four-byte letters.
 func nasty() string {
 	var keys strings.Builder
 	for i := range 96 {
@@ -68,13 +67,13 @@ func TestAPayloadArrivesByteForByteAtEachAttemptInAReplayAndInTheLog(t *testing.
 	}
 }
 
-// escaped is JSON as events write it: the same text, with what HTML and JavaScript would
-// take for their own in escapes.
+// escaped returns JSON as events write it: the same text, with the special characters of HTML and
+// JavaScript escaped.
 func escaped(document string) string {
 	return strings.NewReplacer("<", `\u003c`, ">", `\u003e`, "&", `\u0026`, "\u2028", `\u2028`).Replace(document)
 }
 
-// answersAfter is answers for the requests after the first n.
+// answersAfter returns answers for the requests after the first n.
 func answersAfter(n int, statuses ...int) func(int, testkit.Received) int {
 	answer := answers(statuses...)
 	return func(i int, got testkit.Received) int { return answer(i-n, got) }

@@ -19,8 +19,8 @@ import (
 	"earshot/workflows"
 )
 
-// reset begins a run again after the n-th of its workflow tasks, 0 is the first and -1
-// the last, as the web UI does.
+// reset resets a run to the end of its n-th workflow task, as the web UI does. 0 is the first task
+// and -1 the last.
 func (b *bundle) reset(t *testing.T, run string, n int) {
 	t.Helper()
 	var ends []int64
@@ -42,7 +42,7 @@ func (b *bundle) reset(t *testing.T, run string, n int) {
 	require.NoError(t, err)
 }
 
-// resetPoints are where an operator begins again without a thought.
+// resetPoints are the usual choices of an operator.
 var resetPoints = map[string]int{"first workflow task": 0, "last workflow task": -1}
 
 func TestResettingAClosedRunSendsAgainWhatFailedAndNothingElse(t *testing.T) {
@@ -70,7 +70,7 @@ func TestResettingAClosedRunSendsAgainWhatFailedAndNothingElse(t *testing.T) {
 	}
 }
 
-// requireNumbered holds the attempts of a delivery against 1, 2, …, n.
+// requireNumbered requires that the attempts of a delivery have the numbers 1 to n.
 func requireNumbered(t *testing.T, row map[string]any, n int) {
 	t.Helper()
 	require.Equal(t, fmt.Sprint(n), fmt.Sprint(row["attemptCount"]))
@@ -90,7 +90,7 @@ func TestADeliveryThatFailsAgainAfterAResetHasFiveFurtherAttempts(t *testing.T) 
 	id := b.receiver.Await(t, 1)[0].DeliveryID()
 	require.ErrorContains(t, b.over(t, id), "failed for good")
 	requireNumbered(t, b.row(t, id), 5)
-	// Each reset begins with the run that the one before it made.
+	// Each reset starts from the run that the previous one created.
 	for i, point := range []int{0, -1, -1, 0} {
 		b.reset(t, id, point)
 		require.ErrorContains(t, b.over(t, id), "failed for good")
@@ -159,7 +159,7 @@ func TestResettingARunSendsWhatAnOperatorHadGivenUp(t *testing.T) {
 			require.ErrorContains(t, g.over(t, g.run), "2 of 2 deliveries failed for good")
 			g.reset(t, g.run, point)
 			g.deliveredAgain(t)
-			// The one that failed again can be given up again, and stays so.
+			// The delivery that failed again can be given up again, and stays given up.
 			g.update(t, g.run, workflows.GiveUpUpdate, g.deliveries[0])
 			require.ErrorContains(t, g.over(t, g.run), "1 of 2 deliveries failed for good")
 			givenUp(t, g.row(t, g.deliveries[0]), 2)
@@ -168,8 +168,8 @@ func TestResettingARunSendsWhatAnOperatorHadGivenUp(t *testing.T) {
 	}
 }
 
-// deliveredAgain comes back when the first delivery waits for its third attempt, and
-// the second has succeeded at its second.
+// deliveredAgain returns when the first delivery waits for its third attempt and the second
+// delivery has succeeded at its second.
 func (g *group) deliveredAgain(t *testing.T) {
 	t.Helper()
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
@@ -187,7 +187,7 @@ func TestACanceledRunThatIsResetToItsBeginningSendsWhatItHadGivenUp(t *testing.T
 	g.waits(t, g.run, 2)
 	require.NoError(t, g.app.Temporal.CancelWorkflow(t.Context(), g.run, ""))
 	require.True(t, temporal.IsCanceledError(g.over(t, g.run)))
-	// The last of its workflow tasks comes after the cancellation.
+	// The run's last workflow task comes after the cancellation.
 	g.reset(t, g.run, -1)
 	require.True(t, temporal.IsCanceledError(g.over(t, g.run)))
 	givenUp(t, g.row(t, g.run), 1)

@@ -23,11 +23,11 @@ import (
 )
 
 // TestADeadReceiverIsTriedFiveTimesOnTheScheduleOfTheSpecification runs the workflow on a clock
-// that skips over its timers, with the activities of production: rows, requests and
-// receiver are real. A run on the server would take as long as it says.
+// that skips timers, with the activities of production. Rows, requests and receiver are real. On a
+// server the run would take more than an hour.
 func TestADeadReceiverIsTriedFiveTimesOnTheScheduleOfTheSpecification(t *testing.T) {
 	t.Parallel()
-	// The service has no worker: the run that it starts waits.
+	// The service has no worker, so the run that it starts waits.
 	b := setup(t, apptest.Options{Environ: []string{"EARSHOT_WEBHOOK_RETRY_DELAYS=30s,2m,10m,1h"}})
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(sdklog.NewStructuredLogger(testkit.Log(t)))
@@ -58,14 +58,15 @@ func TestADeadReceiverIsTriedFiveTimesOnTheScheduleOfTheSpecification(t *testing
 	require.Len(t, b.receiver.All(), 5)
 	requireNumbered(t, b.delivery(t, "failed"), 5)
 	for i, delay := range []time.Duration{30 * time.Second, 2 * time.Minute, 10 * time.Minute, time.Hour} {
-		// Never earlier; later by the rest of a second, and what an attempt takes.
+		// Attempts are never early. They can be late by the rest of a second and the duration of an
+		// attempt.
 		between := ends[i+1].Sub(ends[i])
 		require.GreaterOrEqual(t, between, delay-100*time.Millisecond, "before attempt %d", i+2)
 		require.Less(t, between, delay+3*time.Second, "before attempt %d", i+2)
 	}
 }
 
-// delivers are the activities that a delivery needs, with the service's settings.
+// delivers returns the activities that a delivery needs, with the service's settings.
 func delivers(t *testing.T, b *bundle) map[string]any {
 	t.Helper()
 	c := b.app.Config

@@ -10,7 +10,7 @@ import (
 	"earshot/internal/publicid"
 )
 
-// deliveryStatus is one of those in the API, or gone: deleted with its webhook.
+// deliveryStatus is a status of the API, or gone: the delivery was deleted with its webhook.
 type deliveryStatus string
 
 const (
@@ -20,20 +20,20 @@ const (
 	gone      deliveryStatus = "gone"
 )
 
-// Status is what the status query answers: the deliveries of the run, in its order.
+// Status is the answer to the status query: the deliveries of the run, in its order.
 type Status struct {
 	Deliveries []DeliveryStatus `json:"deliveries"`
 }
 
-// DeliveryStatus is how far a delivery is.
+// DeliveryStatus is the progress of one delivery.
 type DeliveryStatus struct {
 	Delivery publicid.Delivery `json:"delivery"`
 	Webhook  publicid.Webhook  `json:"webhook"`
 	Status   string            `json:"status"`
-	// Attempt is the one that is next or under way; of a delivery that has ended, the
-	// last one.
+	// Attempt is the number of the next attempt, or of the one under way. After the delivery has
+	// ended, it is the number of the last attempt.
 	Attempt int `json:"attempt"`
-	// Answer to the last attempt that was made: the receiver's status, or the error.
+	// Answer is the result of the last attempt: the receiver's status, or the error.
 	Answer string `json:"answer,omitempty"`
 	// DueAt is nil while the attempt is under way, and when the delivery has ended.
 	DueAt *time.Time `json:"dueAt,omitempty"`
@@ -52,8 +52,8 @@ func statusOf(of []*progress) []DeliveryStatus {
 	return all
 }
 
-// show tells operators how far the run is: in Markdown on its page, and by the
-// search attribute that they filter by.
+// show publishes the progress for operators: Markdown on the run's page, and the search attribute
+// that they filter by.
 func (d *delivering) show(ctx workflow.Context) {
 	workflow.SetCurrentDetails(ctx, d.details())
 	status := pending
@@ -75,7 +75,7 @@ func (d *delivering) show(ctx workflow.Context) {
 	}
 }
 
-// details are a list and no table, for which the web UI's panel is too narrow.
+// details returns a list, because the web UI's panel is too narrow for a table.
 func (d *delivering) details() string {
 	lines := make([]string, len(d.all))
 	for i, p := range d.all {

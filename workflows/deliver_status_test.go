@@ -35,7 +35,7 @@ func TestARunCompletesWhenEverythingWasDelivered(t *testing.T) {
 	requireShown(t, g, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED, "succeeded")
 }
 
-// requireShown holds against what Temporal lists of a run's end.
+// requireShown checks Temporal's list of the group's run after its end.
 func requireShown(t *testing.T, g *group, of enumspb.WorkflowExecutionStatus, status string) {
 	t.Helper()
 	for _, id := range g.deliveries {
@@ -82,7 +82,7 @@ func TestRetriesAreDueAtWholeSecondsOfTheirRunSoThatThoseOfManyRunsAreSpread(t *
 	}
 }
 
-// event is when the run's first of a type was.
+// event returns the time of the run's first event of a type.
 func (g *group) event(t *testing.T, of enumspb.EventType) time.Time {
 	t.Helper()
 	for events := g.app.Temporal.GetWorkflowHistory(t.Context(), g.run, "", false, 0); events.HasNext(); {
@@ -96,7 +96,7 @@ func (g *group) event(t *testing.T, of enumspb.EventType) time.Time {
 	return time.Time{}
 }
 
-// due is when the first delivery is, as operators read it.
+// due returns the time at which the first delivery is due, as operators see it.
 func (g *group) due(t *testing.T) string {
 	t.Helper()
 	for _, d := range g.status(t.Context(), t, g.run) {

@@ -15,8 +15,8 @@ import (
 	"earshot/workflows"
 )
 
-// ask sends an update as `temporal workflow update start` does, and comes back when
-// the run has accepted it.
+// ask sends an update as `temporal workflow update start` does, and returns when the run has
+// accepted it.
 func (b *bundle) ask(t *testing.T, run, update string, of ...any) (client.WorkflowUpdateHandle, error) {
 	t.Helper()
 	return b.app.Temporal.UpdateWorkflow(t.Context(), client.UpdateWorkflowOptions{
@@ -24,8 +24,8 @@ func (b *bundle) ask(t *testing.T, run, update string, of ...any) (client.Workfl
 	})
 }
 
-// update sends one that must succeed, and waits for its answer: of each delivery its
-// status, the number of its attempt, and the last answer.
+// update sends an update that must succeed, and waits for its result. For each delivery it returns
+// the status, the number of the attempt, and the last answer.
 func (b *bundle) update(t *testing.T, run, update string, of ...any) []string {
 	t.Helper()
 	handle, err := b.ask(t, run, update, of...)
@@ -44,7 +44,7 @@ func told(t *testing.T, handle client.WorkflowUpdateHandle) []string {
 	return texts
 }
 
-// row is a delivery as the API shows it.
+// row returns a delivery as the API shows it.
 func (b *bundle) row(t *testing.T, id string) map[string]any {
 	t.Helper()
 	parsed, err := publicid.Parse[publicid.Delivery](id)
@@ -119,7 +119,7 @@ func TestADeliveryThatIsGivenUpHasFailedAndIsSentNoMore(t *testing.T) {
 	require.Equal(t, []int{1}, g.requests())
 }
 
-// givenUp holds a row against what an operator has ended after so many attempts.
+// givenUp requires that a row was given up after the number of attempts.
 func givenUp(t *testing.T, row map[string]any, attempts int) {
 	t.Helper()
 	require.Equal(t, "failed given_up", fmt.Sprint(row["status"], " ", row["lastError"]))
@@ -149,7 +149,7 @@ func TestEverythingThatIsPendingIsGivenUpAtOnce(t *testing.T) {
 	require.Equal(t, "succeeded", g.row(t, g.deliveries[1])["status"])
 }
 
-// TestGivingUpWaitsForTheAttemptThatIsUnderWay has both updates at once: one makes the
+// TestGivingUpWaitsForTheAttemptThatIsUnderWay sends both updates at the same time: one makes the
 // attempt that the other waits for.
 func TestGivingUpWaitsForTheAttemptThatIsUnderWay(t *testing.T) {
 	t.Parallel()

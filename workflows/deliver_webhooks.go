@@ -10,21 +10,21 @@ import (
 	"earshot/internal/publicid"
 )
 
-// DeliverParams are the deliveries that a run looks after: one, or a group of
-// up to 60 of one event type.
+// DeliverParams names the deliveries of a run: a single one, or a group of up to 60 of one event
+// type.
 type DeliverParams struct {
 	Deliveries []DeliveryRef `json:"deliveries"`
-	// Version is deliverVersion when the run was started, see versions.go.
+	// Version is the value of deliverVersion when the run was started, see versions.go.
 	Version int `json:"version,omitempty"`
-	// Continues is how far the run before came, in the order of the deliveries; nil in a
-	// run that doesn't continue another.
+	// Continues holds the progress of the previous run, in the order of the deliveries. It is nil
+	// in a run that doesn't continue another.
 	Continues []DeliveryStatus `json:"continues,omitempty"`
-	// Reset: the run before was made by a reset, and hadn't begun again yet with what had
-	// failed.
+	// Reset says that the previous run was created by a reset and hadn't revived the failed
+	// deliveries yet.
 	Reset bool `json:"reset,omitempty"`
 }
 
-// NewDeliverParams are those of a run that starts now.
+// NewDeliverParams returns the parameters of a run that starts now.
 func NewDeliverParams(of []DeliveryRef) DeliverParams {
 	return DeliverParams{Deliveries: of, Version: deliverVersion}
 }
@@ -35,15 +35,16 @@ type DeliveryRef struct {
 	Webhook publicid.Webhook  `json:"webhook"`
 }
 
-// DeliverWebhooks sees deliveries through to their end: it attempts all at
-// once, then each of those that failed after its own delay, until every one has
-// succeeded, failed for good, or is gone. What an attempt does and what it
-// leads to is the activities' business and recorded in the rows; the run owns
-// the time in between.
+// DeliverWebhooks works on its deliveries until each one has succeeded, failed for good, or is
+// gone. It attempts all of them together, and then each failed one after its own delay. The
+// activities make the attempts and record the results in the rows. The run does the waiting in
+// between.
 //
-// The run fails when one of its deliveries failed for good, so that operators find
-// it. A run that is canceled gives up what is pending. One that was reset begins
-// again with what had failed. One whose history becomes long continues as a new one.
+// A run ends or continues in these ways:
+//   - It fails if one of its deliveries failed for good, so that operators can find it.
+//   - A canceled run gives up its pending deliveries.
+//   - A run that was reset restarts its failed deliveries.
+//   - A run with a long history continues as a new one.
 func DeliverWebhooks(ctx workflow.Context, p DeliverParams) error {
 	d := newDelivering(ctx, p)
 	if err := d.listen(ctx); err != nil {
@@ -51,8 +52,8 @@ func DeliverWebhooks(ctx workflow.Context, p DeliverParams) error {
 	}
 	canceled := p.Version >= mindsCancellation && ctx.Err() != nil
 	if canceled {
-		// Before it began, or while the first round was under way for the first time:
-		// the round finds what became of each row.
+		// The run was canceled before it began, or during its first round. The round reads the
+		// result from each row.
 		if err := giveUpRows(ctx, d.all); err != nil {
 			return err
 		}
@@ -77,38 +78,40 @@ func DeliverWebhooks(ctx workflow.Context, p DeliverParams) error {
 	return d.failure()
 }
 
-// delivering is the state of a run.
+// delivering holds the state of a run.
 type delivering struct {
 	params DeliverParams
-	// all deliveries, in the order of the params.
+	// all holds the deliveries in the order of the params.
 	all []*progress
-	// began is the moment that the run's seconds count from.
+	// began is the moment from which the run counts whole seconds.
 	began time.Time
-	// woken ends a wait because of an update.
+	// woken receives a value when an update ends the wait.
 	woken workflow.Channel
-	// shown is the status among the search attributes; empty where there is none.
+	// shown is the current value of the status search attribute. It is empty in runs without one.
 	shown string
-	// closing: no attempt begins any more, because the run is going to continue as new.
+	// closing stops new attempts, because the run is about to continue as new.
 	closing bool
-	// revivedBy is the last run that began again with what had failed, see revive.
+	// revivedBy is the last run that restarted failed deliveries, see revive.
 	revivedBy string
 }
 
-// progress is how far a delivery is.
+// progress is the state of one delivery.
 type progress struct {
-	// Due has the attempt that is next or under way, and in the end the last one.
+	// Due holds the attempt that is next or under way. After the delivery has ended, it is the last
+	// one.
 	activities.Due
 	status deliveryStatus
-	// answer to the last attempt.
+	// answer is the result of the last attempt.
 	answer string
-	// at is when the attempt is due, unless it is flying: under way.
+	// at is the time at which the next attempt is due. It has no meaning while flying is set, which
+	// marks an attempt that is under way.
 	at     time.Time
 	flying bool
-	// ending says that an operator gives it up; nothing is to be attempted then.
+	// ending marks a delivery that an operator is giving up. No further attempt is made.
 	ending bool
 }
 
-// waits says that there is an attempt to be made, now or later.
+// waits reports whether the delivery waits for an attempt, now or later.
 func (p *progress) waits() bool { return p.status == pending && !p.flying && !p.ending }
 
 func newDelivering(ctx workflow.Context, p DeliverParams) *delivering {
@@ -120,7 +123,7 @@ func newDelivering(ctx workflow.Context, p DeliverParams) *delivering {
 		d.began = d.began.Truncate(time.Second)
 	}
 	if p.Version >= showsStatus {
-		d.shown = string(pending) // the start says so
+		d.shown = string(pending) // the start of the run has set it
 	}
 	for _, ref := range p.Deliveries {
 		due := activities.Due{ID: ref.ID, Webhook: ref.Webhook, Attempt: 1}
@@ -144,7 +147,7 @@ func (f *flight) params() activities.AttemptParams {
 	return p
 }
 
-// first makes the first round.
+// first runs the first round.
 func (d *delivering) first(ctx workflow.Context) {
 	round := flight{of: d.takeDue(workflow.Now(ctx))}
 	d.show(ctx)
@@ -152,8 +155,8 @@ func (d *delivering) first(ctx workflow.Context) {
 	err := workflow.ExecuteLocalActivity(workflow.WithLocalActivityOptions(uncanceled(ctx), firstRound), AttemptFirstName,
 		round.params()).Get(ctx, &left)
 	if err != nil {
-		// Our own fault, the database's for example. The rows know how far each
-		// delivery came, so asking again for all of them is safe.
+		// The fault is ours, for example the database's. The rows hold the progress of each
+		// delivery, so attempting all of them again is safe.
 		workflow.GetLogger(ctx).Warn("first round goes on in the later queue", "error", err)
 		for _, due := range round.of {
 			left.Pending = append(left.Pending, activities.Pending{Due: due.Due})
@@ -162,8 +165,8 @@ func (d *delivering) first(ctx workflow.Context) {
 	d.land(ctx, round, left)
 }
 
-// runLater attempts what is due and waits for what isn't, both at once, so that
-// one slow receiver doesn't hold up the others of its group.
+// runLater attempts the deliveries that are due, and meanwhile waits for the others. One slow
+// receiver therefore doesn't delay the rest of its group.
 func (d *delivering) runLater(ctx workflow.Context) error {
 	var flights []flight
 	for d.count(pending) > 0 {
@@ -180,7 +183,7 @@ func (d *delivering) runLater(ctx workflow.Context) error {
 			return d.abandon(ctx, flights)
 		}
 		if ended < 0 {
-			continue // something is due, or was given up
+			continue // a delivery is due or was given up
 		}
 		if err := d.landed(ctx, flights[ended]); err != nil {
 			return err
@@ -190,10 +193,9 @@ func (d *delivering) runLater(ctx workflow.Context) error {
 	return nil
 }
 
-// awaitNext waits until a flight has ended, whose index it returns, or for
-// something else, which is -1: a delivery is due, an update has changed something,
-// or the run is canceled. Selector and timer are made anew each time: a timer that
-// was canceled stays ready in its selector and would be chosen again and again.
+// awaitNext waits until a flight has ended and returns its index. It returns -1 if a delivery is
+// due, an update changed something, or the run is canceled. Selector and timer are created for each
+// call, because a canceled timer stays ready in its selector and would be chosen again and again.
 func (d *delivering) awaitNext(ctx workflow.Context, flights []flight) int {
 	ended := -1
 	selector := workflow.NewSelector(ctx)
@@ -224,8 +226,8 @@ func attemptLater(ctx workflow.Context, due []*progress) flight {
 	return f
 }
 
-// uncanceled lets what has begun come to its end: an attempt that is cut off may
-// have reached its receiver.
+// uncanceled returns a context that a cancellation of the run doesn't reach. An attempt that has
+// begun must end normally, because its request may already have reached the receiver.
 func uncanceled(ctx workflow.Context) workflow.Context {
 	free, _ := workflow.NewDisconnectedContext(ctx)
 	return free
@@ -240,7 +242,7 @@ func (d *delivering) landed(ctx workflow.Context, f flight) error {
 	return nil
 }
 
-// land takes in what became of a round.
+// land applies the results of a round to its deliveries.
 func (d *delivering) land(ctx workflow.Context, f flight, left activities.AttemptResult) {
 	now := workflow.Now(ctx)
 	for i, p := range f.of {
@@ -263,9 +265,9 @@ func (d *delivering) land(ctx workflow.Context, f flight, left activities.Attemp
 	d.show(ctx)
 }
 
-// due is the moment a delay ends, rounded up to a whole second of the run's age: its
-// deliveries that failed together are attempted together, and those of other runs at
-// other moments. What is due at once isn't delayed.
+// due returns the end of a delay, rounded up to a whole second of the run's age. Deliveries of one
+// run that failed together are therefore attempted together, while other runs have other moments. A
+// delay of zero isn't rounded.
 func (d *delivering) due(now time.Time, in time.Duration) time.Time {
 	age := now.Add(in).Sub(d.began)
 	if whole := age.Truncate(time.Second); in > 0 && whole < age {

@@ -50,7 +50,7 @@ func (b *bundle) post(t *testing.T) {
 	b.tenant.ID(t, "/v1/boards/"+b.board+"/posts", map[string]any{"title": "Dark mode"})
 }
 
-// delivery is the only one of the webhook, as soon as its status is as wanted.
+// delivery returns the webhook's only delivery when it has the given status.
 func (b *bundle) delivery(t *testing.T, status string) map[string]any {
 	t.Helper()
 	var found map[string]any
@@ -65,7 +65,7 @@ func (b *bundle) delivery(t *testing.T, status string) map[string]any {
 	return found
 }
 
-// answers gives the statuses in order, then 200.
+// answers returns the statuses in order, then 200.
 func answers(statuses ...int) func(int, testkit.Received) int {
 	return func(n int, _ testkit.Received) int {
 		if n <= len(statuses) {
@@ -123,8 +123,8 @@ func TestTheRetryGoesToTheCorrectedURL(t *testing.T) {
 	t.Parallel()
 	b := setup(t, apptest.Options{Worker: true})
 	fixed := testkit.NewReceiver(t)
-	// The first attempt is answered only after the webhook is corrected, so the
-	// second can't come too early.
+	// The first attempt is answered only after the webhook is corrected, so the second can't be too
+	// early.
 	b.receiver.Answer(func(int, testkit.Received) int {
 		b.tenant.Make(t, http.MethodPatch, "/v1/webhooks/"+b.webhook, map[string]any{"url": fixed.URL})
 		return http.StatusInternalServerError
@@ -166,16 +166,16 @@ func TestAHangingReceiverHoldsNobodyUp(t *testing.T) {
 	b := setup(t, apptest.Options{Worker: true})
 	hanging := testkit.NewReceiver(t)
 	release := make(chan struct{})
-	t.Cleanup(func() { close(release) }) // before the receiver's own, which waits for its answers
+	t.Cleanup(func() { close(release) }) // before the receiver's own cleanup, which waits for its answers
 	hanging.Answer(func(int, testkit.Received) int { <-release; return http.StatusOK })
 	log := "/v1/webhooks/" + b.tenant.Register(t, hanging, "post.created") + "/deliveries?limit=200"
-	// More than a webhook may have in flight, to use up what there is.
+	// More deliveries than a webhook may have in flight, so that they use all of its slots.
 	const posts = 100
 	for range posts {
 		b.post(t)
 	}
 	b.receiver.Await(t, posts)
-	// On a slow machine some have been given up by now, and others took their places.
+	// On a slow machine some attempts have already timed out, and others took their slots.
 	inFlight := len(hanging.All())
 	for _, d := range b.tenant.Do(t, http.MethodGet, log, nil).Body["data"].([]any) {
 		ended, err := d.(map[string]any)["attemptCount"].(json.Number).Int64()
@@ -206,9 +206,8 @@ func TestTheStatusQueryTellsWhichAttemptIsNextAndWhen(t *testing.T) {
 	}, testkit.Wait, 50*time.Millisecond)
 }
 
-// TestAFastReceiverAndASlowOneOfAGroupDoNotWaitForEachOther has an attempt that
-// ends while a timer runs: its timer is canceled, and must not be looked at
-// again.
+// TestAFastReceiverAndASlowOneOfAGroupDoNotWaitForEachOther has an attempt that ends while a timer
+// runs. The run cancels the timer and must not select it again.
 func TestAFastReceiverAndASlowOneOfAGroupDoNotWaitForEachOther(t *testing.T) {
 	t.Parallel()
 	b := setup(t, apptest.Options{Worker: true, Environ: []string{"EARSHOT_WEBHOOK_RETRY_DELAYS=4s,1s,1s,1s"}})
@@ -219,8 +218,8 @@ func TestAFastReceiverAndASlowOneOfAGroupDoNotWaitForEachOther(t *testing.T) {
 		if n > 1 {
 			return http.StatusOK
 		}
-		// Waits for the clock: the first round ends with it, and the other's retry is due
-		// then. It has as long as the first delay to end before this one's timer.
+		// This waits for the clock. The first round ends with it, and the other delivery's retry is
+		// due then. That retry has as long as the first delay to end before this one's timer.
 		<-time.After(4 * time.Second)
 		return http.StatusInternalServerError
 	})
@@ -230,8 +229,8 @@ func TestAFastReceiverAndASlowOneOfAGroupDoNotWaitForEachOther(t *testing.T) {
 	run := b.app.Runs(t, fmt.Sprintf("DeliveryID = '%s'", id), 1)[0].GetExecution().GetWorkflowId()
 	require.Contains(t, run, "+1", "both are of one group")
 	require.NoError(t, b.app.Temporal.GetWorkflow(t.Context(), run, "").Get(t.Context(), nil))
-	// A run that spins is ended by the SDK, tried again, and may even come
-	// through, because time went by.
+	// The SDK ends a run that loops, and tries it again. The run may even succeed, because time has
+	// passed.
 	require.Zero(t, count(t, b.app.Temporal, run, enumspb.EVENT_TYPE_WORKFLOW_TASK_FAILED))
 	require.NotZero(t, count(t, b.app.Temporal, run, enumspb.EVENT_TYPE_TIMER_CANCELED), "or this shows nothing")
 	if *record != "" {
@@ -257,7 +256,7 @@ func TestAWebhookThatCannotBeSignedHoldsNobodyElseUp(t *testing.T) {
 	require.Equal(t, "succeeded", b.delivery(t, "succeeded")["status"])
 }
 
-// count is how many events of a type a run's history has.
+// count returns the number of events of a type in a run's history.
 func count(t *testing.T, c client.Client, run string, of enumspb.EventType) int {
 	t.Helper()
 	n := 0

@@ -11,17 +11,18 @@ import (
 	"earshot/internal/publicid"
 )
 
-// FailureStreak follows a webhook while its deliveries fail in a row, and disables
-// it when there are too many. The webhook's row counts, together with the outcome
-// of each delivery; a signal only says to look again. The run ends with the streak:
-// by a success, because the webhook was enabled anew, disabled or deleted, or when
-// it has disabled the webhook itself.
+// FailureStreak follows a webhook while its deliveries fail in a row, and disables it after too
+// many failures. The count is in the webhook's row and changes in the transaction that records a
+// delivery's outcome. A signal only makes the workflow read the row again.
+//
+// The run ends with the streak, which a success ends. The streak also ends when the webhook is
+// disabled, enabled again or deleted.
 func FailureStreak(ctx workflow.Context, p activities.StreakParams) error {
 	moved := workflow.GetSignalChannel(ctx, StreakSignal)
 	ctx = workflow.WithActivityOptions(ctx, transaction)
 	f := &following{webhook: p.Webhook}
 	for {
-		// What was signaled until now is covered by the look that follows.
+		// The read below covers all signals that have arrived so far.
 		for moved.ReceiveAsync(nil) {
 		}
 		if err := f.look(ctx); err != nil {
@@ -37,11 +38,11 @@ func FailureStreak(ctx workflow.Context, p activities.StreakParams) error {
 				return nil
 			}
 			if disabled {
-				// Perhaps of a new streak. A run disables once, so that asking again
-				// after a kill means this time.
+				// The signal may belong to a new streak. Each run disables its webhook only once,
+				// so that a repetition after a crash is recognized as such.
 				return workflow.NewContinueAsNewError(ctx, FailureStreakName, p)
 			}
-			continue // it isn't failing any more
+			continue // the webhook no longer fails
 		case !f.streak.Open && moved.Len() > 0:
 			continue
 		case !f.streak.Open:
@@ -56,11 +57,11 @@ func FailureStreak(ctx workflow.Context, p activities.StreakParams) error {
 	}
 }
 
-// following is the state of a run.
+// following holds the state of a run.
 type following struct {
 	webhook publicid.Webhook
 	streak  activities.Streak
-	// shown says that the organization is a search attribute already.
+	// shown says that the organization is already a search attribute.
 	shown bool
 }
 
@@ -80,8 +81,8 @@ func (f *following) look(ctx workflow.Context) error {
 	return workflow.UpsertTypedSearchAttributes(ctx, OrganizationIDs.ValueSet([]string{f.streak.Organization.String()}))
 }
 
-// wait ends with the next signal. One that is lost, with the process that should
-// have sent it, is made up for by a look a day.
+// wait returns after the next signal. A signal is lost if its sender crashes, so the workflow also
+// looks at the row once a day.
 func (f *following) wait(ctx workflow.Context, moved workflow.ReceiveChannel) error {
 	waiting, cancel := workflow.WithCancel(ctx)
 	timer := workflow.NewTimerWithOptions(waiting, 24*time.Hour, workflow.TimerOptions{Summary: "until a look without a cause"})
@@ -93,11 +94,10 @@ func (f *following) wait(ctx workflow.Context, moved workflow.ReceiveChannel) er
 	return ctx.Err()
 }
 
-// disable disables the webhook, unless the streak is over meanwhile, and leaves it
-// to a run of its own to tell the admins: a mail server that is away for days holds
-// up no other streak.
+// disable disables the webhook unless the streak has ended. A child workflow mails the admins. A
+// mail server that is down for days therefore doesn't delay the webhook's next streak.
 //
-// It isn't canceled halfway: nobody would be told of what the transaction did.
+// A cancellation doesn't interrupt it, because the admins must learn of a committed change.
 func (f *following) disable(ctx workflow.Context) (bool, error) {
 	ctx = uncanceled(ctx)
 	run := workflow.GetInfo(ctx).WorkflowExecution.RunID
@@ -109,8 +109,8 @@ func (f *following) disable(ctx workflow.Context) (bool, error) {
 	workflow.SetCurrentDetails(ctx, fmt.Sprintf("Disabled %s after %d failures in a row. %d admins are told by mail_admins.",
 		f.webhook, f.streak.Failures, len(done.Admins)))
 	mails := workflow.ExecuteChildWorkflow(workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{
-		// One for each time that the webhook is disabled, and the same in a run that
-		// was made by a reset: a replay holds a child's id against the history.
+		// The id is unique for each time that the webhook is disabled. A run that was created by a
+		// reset uses the same id, because a replay compares the id with the history.
 		WorkflowID:            MailAdminsName + "/" + f.webhook.String() + "/" + workflow.GetInfo(ctx).OriginalRunID,
 		ParentClosePolicy:     enumspb.PARENT_CLOSE_POLICY_ABANDON,
 		StaticSummary:         "tells the admins that a webhook is disabled",

@@ -20,8 +20,8 @@ import (
 	"earshot/workflows"
 )
 
-// failing is a service whose only webhook answers 500, until it is told otherwise,
-// and is attempted without delay.
+// failing is a service whose only webhook answers 500 until the test sets ok. Attempts have no
+// delay.
 type failing struct {
 	*bundle
 	mailbox string
@@ -45,7 +45,7 @@ func newFailing(t *testing.T, o apptest.Options) *failing {
 	return f
 }
 
-// posts makes so many events at once.
+// posts makes n events at the same time.
 func (f *failing) posts(t *testing.T, n int) {
 	t.Helper()
 	var all sync.WaitGroup
@@ -60,7 +60,7 @@ func (f *failing) hook(t *testing.T) map[string]any {
 	return f.tenant.Make(t, http.MethodGet, "/v1/webhooks/"+f.webhook, nil)
 }
 
-// counts waits until the webhook's streak is as long.
+// counts waits until the webhook's streak has n failures.
 func (f *failing) counts(t *testing.T, n int) {
 	t.Helper()
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
@@ -78,13 +78,13 @@ func (f *failing) isDisabled(t *testing.T) {
 	}, testkit.Wait, 20*time.Millisecond)
 }
 
-// streakEnds waits until the run that follows the streak is over.
+// streakEnds waits until the run that follows the streak has ended.
 func (f *failing) streakEnds(t *testing.T) {
 	t.Helper()
 	require.NoError(t, f.app.Temporal.GetWorkflow(t.Context(), f.webhook, "").Get(t.Context(), nil))
 }
 
-// mailsEnd waits for n runs that tell admins, and returns the mails in the mailbox.
+// mailsEnd waits for n runs that notify admins, and returns the e-mails in the mailbox.
 func (f *failing) mailsEnd(t *testing.T, n int) []string {
 	t.Helper()
 	query := fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus = 'Completed'", workflows.MailAdminsName)
@@ -116,7 +116,7 @@ func TestFiftyFailuresInARowDisableTheWebhookAndTellTheAdminOnce(t *testing.T) {
 	require.Contains(t, mails[0], f.webhook)
 	require.NotContains(t, mails[0], "/hook", "a URL may hold a token")
 	f.streakEnds(t)
-	// Those above the fiftieth failed like the others, or found it disabled.
+	// Deliveries after the fiftieth failed like the others, or found the webhook disabled.
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		list, _ := f.tenant.Do(t, http.MethodGet, "/v1/webhooks/"+f.webhook+"/deliveries?limit=200&status=failed", nil).Body["data"].([]any)
 		require.Len(c, list, 60)
@@ -136,7 +136,7 @@ func TestFortyNineFailuresLeaveTheWebhookEnabled(t *testing.T) {
 	require.Equal(t, true, f.hook(t)["enabled"])
 	open := fmt.Sprintf("WorkflowId = '%s' AND ExecutionStatus = 'Running'", f.webhook)
 	f.app.Runs(t, open, 1)
-	// The fiftieth.
+	// This is the fiftieth failure.
 	f.post(t)
 	f.isDisabled(t)
 	require.Len(t, f.mailsEnd(t, 1), 1)
@@ -155,7 +155,7 @@ func TestASuccessEndsTheStreakAndItsRun(t *testing.T) {
 	if *record != "" {
 		writeHistory(t, f.app.Temporal, workflows.FailureStreakName, "ended_by_a_success", f.webhook)
 	}
-	// The next failure begins anew.
+	// The next failure starts a new streak.
 	f.ok.Store(false)
 	f.post(t)
 	f.counts(t, 1)
@@ -168,7 +168,7 @@ func TestAHealthyWebhookHasNoStreakToFollow(t *testing.T) {
 	f.ok.Store(true)
 	f.posts(t, 5)
 	for _, got := range f.receiver.Await(t, 5) {
-		// Alone or in a group, every run is over and visible.
+		// Every run, of a single delivery or of a group, has ended and is listed.
 		f.app.Runs(t, fmt.Sprintf("DeliveryID = '%s' AND ExecutionStatus = 'Completed'", got.DeliveryID()), 1)
 	}
 	f.app.Runs(t, fmt.Sprintf("WorkflowType = '%s'", workflows.FailureStreakName), 0)
@@ -212,9 +212,9 @@ func TestAWebhookThatIsEnabledAnewIsDisabledAndToldOfAnew(t *testing.T) {
 	}
 }
 
-// TestEnablingThatRacesTheFiftiethFailureIsDecidedByTheRow: whichever comes first,
-// an enabled webhook has no fifty failures, and a mail was sent for each time that
-// it was disabled.
+// TestEnablingThatRacesTheFiftiethFailureIsDecidedByTheRow runs both in either order. An enabled
+// webhook never has fifty failures, and one e-mail is sent for each time that the webhook was
+// disabled.
 func TestEnablingThatRacesTheFiftiethFailureIsDecidedByTheRow(t *testing.T) {
 	t.Parallel()
 	f := newFailing(t, apptest.Options{})
@@ -229,7 +229,7 @@ func TestEnablingThatRacesTheFiftiethFailureIsDecidedByTheRow(t *testing.T) {
 	})
 	both.Wait()
 	f.ok.Store(true)
-	// Another delivery ends whatever streak there is, or finds the webhook disabled.
+	// Another delivery ends the streak, or finds the webhook disabled.
 	f.tenant.Make(t, http.MethodPatch, "/v1/webhooks/"+f.webhook, map[string]any{"enabled": true})
 	f.post(t)
 	f.counts(t, 0)
@@ -238,14 +238,14 @@ func TestEnablingThatRacesTheFiftiethFailureIsDecidedByTheRow(t *testing.T) {
 	require.Len(t, f.mailsEnd(t, disabled), disabled)
 }
 
-// TestASuccessAmongFailuresIsNeverLost races them: the webhook stays enabled,
-// because no fifty failures come in a row.
+// TestASuccessAmongFailuresIsNeverLost runs failures and successes at the same time. The webhook
+// stays enabled, because there are never fifty failures in a row.
 func TestASuccessAmongFailuresIsNeverLost(t *testing.T) {
 	t.Parallel()
 	f := newFailing(t, apptest.Options{})
 	var n atomic.Int32
 	f.receiver.Answer(func(int, testkit.Received) int {
-		// Every tenth request.
+		// Every tenth request succeeds.
 		if n.Add(1)%10 == 0 {
 			return http.StatusOK
 		}
@@ -270,8 +270,7 @@ func TestFailedAttemptsCountWhereTheDeploymentWantsIt(t *testing.T) {
 	require.Equal(t, json.Number("50"), f.hook(t)["consecutiveFailures"])
 }
 
-// TestTheAdminIsToldWhenTheMailSystemIsBack: the mailbox's place is taken by a file
-// at first.
+// TestTheAdminIsToldWhenTheMailSystemIsBack starts with a file in the mailbox's place.
 func TestTheAdminIsToldWhenTheMailSystemIsBack(t *testing.T) {
 	t.Parallel()
 	f := newFailing(t, apptest.Options{})

@@ -16,11 +16,10 @@ import (
 	"earshot/workflows"
 )
 
-// hours is a schedule whose second attempt never comes by itself while a test runs.
+// hours is a schedule whose second attempt is never due during a test.
 const hours = "EARSHOT_WEBHOOK_RETRY_DELAYS=1h,1h,1h,1h"
 
-// group has a run of several deliveries: those of one event, each to a receiver of
-// its own.
+// group is a run of several deliveries: those of one event, each with its own receiver.
 type group struct {
 	*bundle
 	// receivers and deliveries are in the same order.
@@ -30,8 +29,8 @@ type group struct {
 	run string
 }
 
-// newGroup starts one in which each receiver answers with its list of statuses, then
-// with 200, and comes back after the first round.
+// newGroup starts a group and returns after its first round. Each receiver answers with its list of
+// statuses, then with 200.
 func newGroup(t *testing.T, o apptest.Options, statuses ...[]int) *group {
 	t.Helper()
 	g := &group{bundle: setup(t, o)}
@@ -58,14 +57,14 @@ func newGroup(t *testing.T, o apptest.Options, statuses ...[]int) *group {
 	return g
 }
 
-// swept comes back when the process has made the sweep of its start, which could take
-// a delivery into a run of its own that was committed a moment ago.
+// swept returns when the process has finished the sweep at its start. That sweep could start a
+// separate run for a delivery that has just been committed.
 func (b *bundle) swept(t *testing.T) {
 	t.Helper()
 	b.app.Runs(t, "WorkflowId = '"+workflows.SweepSchedule+"-at-start' AND ExecutionStatus = 'Completed'", 1)
 }
 
-// requests are how many each receiver got.
+// requests returns the number of requests of each receiver.
 func (g *group) requests() []int {
 	n := make([]int, len(g.receivers))
 	for i, r := range g.receivers {
@@ -74,7 +73,7 @@ func (g *group) requests() []int {
 	return n
 }
 
-// status asks a run.
+// status queries a run.
 func (b *bundle) status(ctx context.Context, t require.TestingT, run string) []workflows.DeliveryStatus {
 	answer, err := b.app.Temporal.QueryWorkflow(ctx, run, "", workflows.StatusQuery)
 	require.NoError(t, err)
@@ -83,8 +82,7 @@ func (b *bundle) status(ctx context.Context, t require.TestingT, run string) []w
 	return s.Deliveries
 }
 
-// waits comes back when every delivery of the run that is pending waits for the
-// attempt of that number.
+// waits returns when every pending delivery of the run waits for the attempt of that number.
 func (b *bundle) waits(t *testing.T, run string, attempt int) {
 	t.Helper()
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
@@ -97,7 +95,7 @@ func (b *bundle) waits(t *testing.T, run string, attempt int) {
 	}, testkit.Wait, 20*time.Millisecond)
 }
 
-// over waits for the end of a run, which is an error unless all was delivered.
+// over waits for the end of a run, and returns an error unless all deliveries succeeded.
 func (b *bundle) over(t *testing.T, run string) error {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), testkit.Wait)
@@ -107,7 +105,7 @@ func (b *bundle) over(t *testing.T, run string) error {
 	return err
 }
 
-// lastEvents tells a run's history, an event to a line, for a test that waited in vain.
+// lastEvents returns a run's history, one event per line, for the output of a failed test.
 func lastEvents(t *testing.T, c client.Client, run string) string {
 	t.Helper()
 	var lines strings.Builder
@@ -119,7 +117,7 @@ func lastEvents(t *testing.T, c client.Client, run string) string {
 	return lines.String()
 }
 
-// held has a receiver's answers of one number wait until they are chosen.
+// held makes a receiver's n-th answer wait for a status from the channel.
 func held(n int, status <-chan int, others func(int, testkit.Received) int) func(int, testkit.Received) int {
 	return func(i int, r testkit.Received) int {
 		if i == n {

@@ -28,7 +28,7 @@ import (
 	"earshot/workflows"
 )
 
-// posts makes so many events, by several callers at once.
+// posts makes n events from several concurrent callers.
 func (b *bundle) posts(t *testing.T, n int) {
 	t.Helper()
 	var all sync.WaitGroup
@@ -43,7 +43,7 @@ func (b *bundle) posts(t *testing.T, n int) {
 	all.Wait()
 }
 
-// rows waits until the number of deliveries that the query finds is one of a range.
+// rows waits until the query's number of deliveries is within a range.
 func rows(t *testing.T, database, query string, least, most int) {
 	t.Helper()
 	c, err := pgx.Connect(t.Context(), database)
@@ -57,11 +57,11 @@ func rows(t *testing.T, database, query string, least, most int) {
 	}, testkit.Wait, 50*time.Millisecond)
 }
 
-// hanging has its receiver hold every request until the test is over.
+// hanging makes the receiver hold every request until the test ends.
 func (b *bundle) hanging(t *testing.T) {
 	t.Helper()
 	release := make(chan struct{})
-	t.Cleanup(func() { close(release) }) // before the receiver's own, which waits for its answers
+	t.Cleanup(func() { close(release) }) // before the receiver's own cleanup, which waits for its answers
 	b.receiver.Answer(func(int, testkit.Received) int { <-release; return http.StatusOK })
 }
 
@@ -72,14 +72,14 @@ func TestAThousandDeliveriesToAHangingReceiverHoldNobodyUp(t *testing.T) {
 	b.swept(t)
 	b.hanging(t)
 	b.posts(t, 1000)
-	// Each is being attempted, waits for its next attempt, or for its turn.
+	// Each delivery is being attempted, or waits for its next attempt or its turn.
 	rows(t, database, "workflow_id IS NULL", 0, 0)
 
 	healthy := testkit.NewReceiver(t)
 	b.tenant.Register(t, healthy, "contact.created")
 	healthy.Answer(answers(500))
 	b.tenant.ID(t, "/v1/contacts", map[string]any{"name": "Ada"})
-	// The second one comes through the later queue.
+	// The second attempt comes through the later queue.
 	healthy.Await(t, 2)
 	rows(t, database, "status = 'succeeded'", 1, 1)
 }
@@ -92,7 +92,7 @@ func TestWhatWaitsForItsTurnIsNotStartedAgainAndSaysWhenItIsDue(t *testing.T) {
 	b.hanging(t)
 	b.posts(t, 200)
 	rows(t, database, "workflow_id IS NULL", 0, 0)
-	// Of 200, 64 at a time can be in flight, for 10 s each.
+	// 64 of the 200 can be in flight at a time, for 10 s each.
 	rows(t, database, "attempt_count = 0 AND next_attempt_at > created_at + interval '5 seconds'", 1, 200-64)
 
 	run, err := b.app.Temporal.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
@@ -133,13 +133,13 @@ func TestRetriesOfWhatFailedTogetherAreSpreadAndTheAPISaysSo(t *testing.T) {
 		require.Len(c, due, together)
 	}, testkit.Wait, 50*time.Millisecond)
 	slices.SortFunc(due, time.Time.Compare)
-	// 10 ms each; what the records took may have moved the ends a little.
+	// The turns are 10 ms apart. The time for the records may have moved the ends a little.
 	require.Greater(t, due[together-1].Sub(due[0]), 400*time.Millisecond)
 }
 
 func TestLaterAttemptsAreChargedToTheOrganization(t *testing.T) {
 	t.Parallel()
-	b := setup(t, apptest.Options{}) // without a worker, but for the one of the first round
+	b := setup(t, apptest.Options{}) // without a worker, except for the one of the first round
 	first := worker.New(b.app.Temporal, workflows.MainQueue, worker.Options{})
 	earshotworker.Register(first)
 	for name, does := range delivers(t, b) {
@@ -159,8 +159,8 @@ func TestLaterAttemptsAreChargedToTheOrganization(t *testing.T) {
 	require.Equal(t, b.tenant.Organization.ID.String(), task.GetPriority().GetFairnessKey())
 }
 
-// TestAnOrganizationWithItsShareOfLaterAttemptsHoldsNobodyUpWhoSharesARunWithIt has 40 groups
-// of one organization wait for receivers that hang, and then a run of one of those deliveries
+// TestAnOrganizationWithItsShareOfLaterAttemptsHoldsNobodyUpWhoSharesARunWithIt makes 40 groups of
+// one organization wait for hanging receivers. Then it starts a run with one of those deliveries
 // and one of another organization, which fails once.
 func TestAnOrganizationWithItsShareOfLaterAttemptsHoldsNobodyUpWhoSharesARunWithIt(t *testing.T) {
 	t.Parallel()
@@ -170,7 +170,7 @@ func TestAnOrganizationWithItsShareOfLaterAttemptsHoldsNobodyUpWhoSharesARunWith
 	second := testkit.NewReceiver(t)
 	busy.tenant.Register(t, second, "post.created")
 	release := make(chan struct{})
-	t.Cleanup(func() { close(release) }) // before the receivers' own, which wait for their answers
+	t.Cleanup(func() { close(release) }) // before the receivers' own cleanup, which waits for their answers
 	for _, r := range []*testkit.Receiver{busy.receiver, second} {
 		var failed sync.Map
 		r.Answer(func(_ int, got testkit.Received) int {
@@ -184,7 +184,7 @@ func TestAnOrganizationWithItsShareOfLaterAttemptsHoldsNobodyUpWhoSharesARunWith
 	held := busy.receiver.Await(t, 40)[0].DeliveryID()
 	second.Await(t, 40)
 
-	// Port 1 is nobody's: this process commits and never reaches Temporal.
+	// Nothing listens on port 1, so this process commits and never reaches Temporal.
 	quiet := setup(t, apptest.Options{DatabaseURL: database, Temporal: &client.Options{HostPort: "127.0.0.1:1"}})
 	quiet.receiver.Answer(answers(500))
 	quiet.post(t)
@@ -202,6 +202,6 @@ func TestAnOrganizationWithItsShareOfLaterAttemptsHoldsNobodyUpWhoSharesARunWith
 		pending(busy, held), pending(quiet, fmt.Sprint(quiet.delivery(t, "pending")["id"])),
 	})
 	quiet.receiver.Await(t, 2)
-	// The retry came while all of the busy ones were still under way.
+	// The retry came while all deliveries of the busy organization were still under way.
 	rows(t, database, "attempt_count > 1", 0, 1)
 }

@@ -10,14 +10,14 @@ import (
 	"earshot/internal/publicid"
 )
 
-// MailAdminsParams name a webhook that was disabled and whom to tell.
+// MailAdminsParams names a disabled webhook and the admins to notify.
 type MailAdminsParams struct {
 	Webhook publicid.Webhook `json:"webhook"`
 	Admins  []publicid.User  `json:"admins"`
 }
 
-// MailAdmins tells each admin that a webhook was disabled. It fails when one of
-// them can't be told, after all the others were.
+// MailAdmins mails each admin that a webhook was disabled. If an e-mail can't be sent, the run
+// fails after all others are sent.
 func MailAdmins(ctx workflow.Context, p MailAdminsParams) error {
 	mailing := workflow.WithActivityOptions(ctx, mailRound)
 	mails := make([]workflow.Future, len(p.Admins))

@@ -1,27 +1,25 @@
-// Package workflows holds what runs durably in Temporal, one file per workflow.
-// The code here is deterministic: no clock, no randomness, no network and no
-// database of its own; activities have those.
+// Package workflows holds the durable jobs that run in Temporal, one file per workflow. The code is
+// deterministic: it has no clock, randomness, network or database. Activities provide those.
 package workflows
 
-// Wire names. Open runs and operators know them, so they stay when the Go
-// identifier changes.
+// Wire names. Open runs and operators use them, so they stay the same when a Go identifier changes.
 const (
 	// DeliverWebhooksName is the workflow of one delivery or a group.
 	DeliverWebhooksName = "deliver_webhooks"
-	// SweepOutboxName is the workflow that finds forgotten deliveries.
+	// SweepOutboxName is the workflow that finds deliveries without a run.
 	SweepOutboxName = "sweep_outbox"
 	// RemoveExpiredName is the workflow of the retention.
 	RemoveExpiredName = "remove_expired"
 
-	// PublishChangelogName is the workflow of an entry whose publication is
-	// scheduled. Its id is the entry's.
+	// PublishChangelogName is the workflow of a changelog entry with a scheduled publication. Its
+	// id is the entry's.
 	PublishChangelogName = "publish_changelog"
 
 	// FailureStreakName is the workflow of a webhook whose deliveries fail in a row.
 	// Its id is the webhook's.
 	FailureStreakName = "failure_streak"
 
-	// MailAdminsName is the workflow that tells of a webhook that was disabled.
+	// MailAdminsName is the workflow that mails the admins about a disabled webhook.
 	MailAdminsName = "mail_admins"
 
 	// ConfirmInteractionName is the workflow of an end-user's vote, post or comment that waits
@@ -52,57 +50,57 @@ const (
 	PublishActivity  = "publish_entry"
 	RemoveActivity   = "remove_expired_rows"
 
-	// ReplayActivity is replay_delivery's, the others recover_webhook's.
+	// ReplayActivity belongs to replay_delivery, the others to recover_webhook.
 	ReplayActivity         = "insert_replay"
 	CountFailedActivity    = "count_failed"
 	ReplayFailedActivity   = "replay_failed"
 	CancelRecoveryActivity = "cancel_recovery"
 
-	// ContinueSubjectActivity is subject_request's.
+	// ContinueSubjectActivity belongs to subject_request.
 	ContinueSubjectActivity = "continue_subject_request"
 
-	// ContinueBackfillActivity and CancelBackfillActivity are backfill_contacts'.
+	// ContinueBackfillActivity and CancelBackfillActivity belong to backfill_contacts.
 	ContinueBackfillActivity = "continue_backfill"
 	CancelBackfillActivity   = "cancel_backfill"
 
-	// LookAtStreakActivity and DisableWebhookActivity are failure_streak's,
-	// MailAdminActivity is mail_admins'.
+	// LookAtStreakActivity and DisableWebhookActivity belong to failure_streak, MailAdminActivity
+	// to mail_admins.
 	LookAtStreakActivity   = "look_at_streak"
 	DisableWebhookActivity = "disable_webhook"
 	MailAdminActivity      = "mail_admin"
 
-	// MailLinkActivity and LookAtInteractionActivity are confirm_interaction's.
+	// MailLinkActivity and LookAtInteractionActivity belong to confirm_interaction.
 	MailLinkActivity          = "mail_link"
 	LookAtInteractionActivity = "look_at_interaction"
 
-	// MailSubscribersActivity is notify_subscribers'.
+	// MailSubscribersActivity belongs to notify_subscribers.
 	MailSubscribersActivity = "mail_subscribers"
 
-	// GiveUpActivity and ReviveActivity are deliver_webhooks', EndTerminatedActivity
-	// is sweep_outbox's.
+	// GiveUpActivity and ReviveActivity belong to deliver_webhooks, EndTerminatedActivity to
+	// sweep_outbox.
 	GiveUpActivity        = "give_up_deliveries"
 	ReviveActivity        = "revive_deliveries"
 	EndTerminatedActivity = "end_terminated"
 
-	// StatusQuery answers with Status in deliver_webhooks and with
-	// activities.RecoverProgress in recover_webhook.
+	// StatusQuery returns Status in deliver_webhooks, and activities.RecoverProgress in
+	// recover_webhook.
 	StatusQuery = "status"
 
-	// RetryNowUpdate and GiveUpUpdate are asked of deliver_webhooks. Their argument is
-	// the id of a delivery, or nothing for all that are pending.
+	// RetryNowUpdate and GiveUpUpdate are updates of deliver_webhooks. The argument is the id of a
+	// delivery, or empty for all that are pending.
 	RetryNowUpdate = "retry_now"
 	GiveUpUpdate   = "give_up"
 
-	// RescheduledSignal tells that an entry's moment was moved or taken away.
+	// RescheduledSignal says that an entry's publication was moved or unscheduled.
 	RescheduledSignal = "rescheduled"
 
-	// StreakSignal tells that a webhook's streak grew or ended.
+	// StreakSignal says that a webhook's streak grew or ended.
 	StreakSignal = "streak_moved"
 
-	// ConfirmedSignal tells that an interaction was confirmed.
+	// ConfirmedSignal says that an interaction was confirmed.
 	ConfirmedSignal = "confirmed"
 
-	// UpdatedSignal tells that there is more to tell end-users of.
+	// UpdatedSignal says that there are new updates for end-users.
 	UpdatedSignal = "updated"
 
 	// SweepSchedule starts the sweep, RetentionSchedule the retention.
@@ -110,8 +108,8 @@ const (
 	RetentionSchedule = "remove_expired"
 )
 
-// Task queues. The later queue has workers and slots of its own, so
-// that dead and slow receivers never hold what healthy ones need.
+// Task queues. The later queue has its own workers and slots, so that dead and slow receivers don't
+// take capacity from healthy ones.
 const (
 	MainQueue  = "earshot"
 	LaterQueue = "earshot-later"

@@ -8,14 +8,15 @@ import (
 	"earshot/activities"
 )
 
-// NotifySubscribers tells the end-users of an organization by e-mail what became of what they wanted:
-// it waits until the window of what happened first is over, has the e-mails sent, and goes on while
-// there is more. The rows say what is due; the signal only says to look again. No address comes here.
+// NotifySubscribers sends an organization's end-users e-mails about changes to their requests. It
+// waits until the window that began with the first change is over, sends the e-mails, and repeats
+// while there are more. The rows hold the due times. The signal only makes the workflow look again.
+// E-mail addresses never enter the workflow.
 func NotifySubscribers(ctx workflow.Context, p activities.SubscribersParams) error {
 	updated := workflow.GetSignalChannel(ctx, UpdatedSignal)
 	ctx = workflow.WithActivityOptions(ctx, subscribersRound)
 	for {
-		// What was signaled until now is covered by the look that follows.
+		// The activity below covers all signals that have arrived so far.
 		for updated.ReceiveAsync(nil) {
 		}
 		var now activities.SubscribersResult
@@ -27,7 +28,7 @@ func NotifySubscribers(ctx workflow.Context, p activities.SubscribersParams) err
 			workflow.SetCurrentDetails(ctx, "Nothing is left to tell.")
 			return nil
 		case workflow.GetInfo(ctx).GetContinueAsNewSuggested():
-			// The rows say the rest.
+			// The rows hold the progress.
 			return workflow.NewContinueAsNewError(ctx, NotifySubscribersName, p)
 		case now.Due == nil || now.More:
 			continue

@@ -30,7 +30,7 @@ import (
 
 type fields = map[string]any
 
-// mailedTenant is an organization that tells its end-users what becomes of what they wanted.
+// mailedTenant is an organization that e-mails its end-users about changes to their requests.
 type mailedTenant struct {
 	*apptest.Tenant
 	app                *apptest.App
@@ -62,7 +62,8 @@ func (p *mailedTenant) newPost(t *testing.T, with fields) string {
 	return p.ID(t, "/v1/boards/"+p.board+"/posts", with)
 }
 
-// votes has somebody vote on a public board who ticks the box, in the language of the page.
+// votes adds a visitor's vote on a public board, with the opt-in box ticked and in the page's
+// language.
 func (p *mailedTenant) votes(t *testing.T, email, post, language string) {
 	t.Helper()
 	p.acts(t, email, interactions.Wanted{Kind: interactions.Vote, Post: publicid.Read[publicid.Post](post), OptIn: true, Language: language})
@@ -97,23 +98,23 @@ func (p *mailedTenant) run(t *testing.T, sql string) {
 	require.NoError(t, err)
 }
 
-// passes has ten minutes pass for what is to be told.
+// passes moves all updates back by more than the ten minutes of the window.
 func (p *mailedTenant) passes(t *testing.T) {
 	t.Helper()
 	p.run(t, "UPDATE subscriber_updates SET created_at = created_at - interval '11 minutes'")
 	p.looks(t)
 }
 
-// looks has the run look at once.
+// looks makes the run look at the rows immediately.
 func (p *mailedTenant) looks(t *testing.T) {
 	t.Helper()
 	require.Eventually(t, func() bool {
-		// A run that looked after the ten minutes has ended by itself, and takes no signal.
+		// A run that looked after the ten minutes has already ended, and accepts no signal.
 		return p.app.Temporal.SignalWorkflow(t.Context(), p.Organization.ID.String(), "", workflows.UpdatedSignal, nil) == nil || p.left(t) == 0
 	}, testkit.Wait, 20*time.Millisecond)
 }
 
-// isTold comes back when nothing is left to tell, and the run is over.
+// isTold returns when all e-mails are handled and the run has ended.
 func (p *mailedTenant) isTold(t *testing.T) {
 	t.Helper()
 	require.Eventually(t, func() bool { return p.left(t) == 0 }, testkit.Wait, 20*time.Millisecond)
@@ -126,13 +127,13 @@ func (p *mailedTenant) left(t *testing.T) (n int) {
 	return n
 }
 
-// letter is an e-mail as its reader has it.
+// letter is a parsed e-mail.
 type letter struct {
 	mail.Header
 	raw, text, html string
 }
 
-// letters are those in the mailbox, by address.
+// letters returns the e-mails in the mailbox, by address.
 func (p *mailedTenant) letters(t *testing.T) map[string][]letter {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(p.inbox, "*.eml"))
@@ -182,7 +183,7 @@ func (l letter) subject(t *testing.T) string {
 
 var unsubscribePattern = regexp.MustCompile(`^<` + regexp.QuoteMeta(origin) + `(/b/[^/]+/-/unsubscribe\?token=[A-Za-z0-9_-]+)>$`)
 
-// unsubscribe is the path that the e-mail names.
+// unsubscribe returns the unsubscribe path in the e-mail.
 func (l letter) unsubscribe(t *testing.T) string {
 	t.Helper()
 	require.Equal(t, "List-Unsubscribe=One-Click", l.Get("List-Unsubscribe-Post"))

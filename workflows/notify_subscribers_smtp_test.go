@@ -15,9 +15,10 @@ import (
 	"earshot/internal/testkit/apptest"
 )
 
-// countingMailServer is a mail server that may fail.
+// countingMailServer is a mail server that can fail.
 type countingMailServer struct {
-	// mail, rcpt and data answer a sender, a recipient and a message, by how many came before; nil is yes.
+	// mail, rcpt and data answer a sender, a recipient and a message. data also gets the number of
+	// earlier messages. nil accepts everything.
 	mail func() error
 	rcpt func(to string) error
 	data func(n int, conn net.Conn) error
@@ -31,7 +32,7 @@ type arrival struct {
 	at      time.Time
 }
 
-// open starts it and returns its settings.
+// open starts the server and returns the service's settings for it.
 func (o *countingMailServer) open(t *testing.T) []string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -53,7 +54,7 @@ func (o *countingMailServer) seen() []arrival {
 	return append([]arrival(nil), o.arrived...)
 }
 
-// counter is one connection.
+// counter is one connection to the server.
 type counter struct {
 	*countingMailServer
 	conn net.Conn
@@ -97,7 +98,7 @@ func TestAnAnswerOfTheMailServerThatGetsLostSendsTheSameMessageAgain(t *testing.
 	t.Parallel()
 	server := &countingMailServer{data: func(n int, conn net.Conn) error {
 		if n == 0 {
-			_ = conn.Close() // it has taken the message, and nobody hears of it
+			_ = conn.Close() // it has accepted the message, but the client never learns of it
 		}
 		return nil
 	}}
@@ -131,7 +132,7 @@ func TestAnAddressThatTheServerDoesntKnowIsMailedNeverAgainAndOthersAre(t *testi
 	p.moves(t, p.post, "planned")
 	p.passes(t)
 	require.Eventually(t, func() bool { return len(server.seen()) == 1 }, testkit.Wait, 20*time.Millisecond)
-	// Who may take it later is tried again, and keeps nobody from anything.
+	// A temporary rejection is retried later, and the other e-mails are sent.
 	require.Eventually(t, func() bool {
 		var later bool
 		p.query(t, "SELECT count(*) = 1 AND coalesce(min(due_at) > now() + interval '4 minutes', false) FROM subscriber_mails", &later)
@@ -176,6 +177,6 @@ func TestAMailServerIsSentNoMoreASecondThanTheSettingSays(t *testing.T) {
 	p.isTold(t)
 	got := server.seen()
 	require.Len(t, got, 6)
-	// The first two at once, and the others with half a second between two.
+	// The first two are sent immediately, and the others half a second apart.
 	require.GreaterOrEqual(t, got[5].at.Sub(got[0].at), 1900*time.Millisecond)
 }

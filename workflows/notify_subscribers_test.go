@@ -96,7 +96,7 @@ func TestWhoHasNotAgreedOrHasLeftIsNeverMailed(t *testing.T) {
 		p.votes(t, who+"@example.com", p.post, "en")
 	}
 	p.moves(t, p.post, "planned")
-	// What follows happens in the middle of the window.
+	// The changes below happen in the middle of the window.
 	id := func(who string) string {
 		var found publicid.Contact
 		p.query(t, "SELECT id FROM contacts WHERE email = '"+who+"@example.com'", &found)
@@ -155,7 +155,7 @@ func TestNobodyIsMailedWhereTheOperatorHasntAllowedIt(t *testing.T) {
 func TestFirstEMailsToAddressesThatAProgramHasToldAreSentAtARateAndLaterOnesAreNot(t *testing.T) {
 	t.Parallel()
 	p := newMailedTenant(t, apptest.Options{Worker: true})
-	// 99 strangers had their first e-mail within the hour; one slot is left.
+	// 99 other people had their first e-mail within the hour, so one slot is left.
 	p.run(t, `INSERT INTO first_mails (organization_id, email_hash, slot_at)
 		SELECT o.id, uuid_send(gen_random_uuid()), now() FROM organizations o, generate_series(1, 99) WHERE o.id = '`+p.Organization.ID.UUID().String()+`'`)
 	for _, who := range []string{"ada", "bo", "cy"} {
@@ -175,14 +175,15 @@ func TestFirstEMailsToAddressesThatAProgramHasToldAreSentAtARateAndLaterOnesAreN
 		return waiting == 2
 	}, testkit.Wait, 20*time.Millisecond)
 
-	// An hour and a week later; the week must not turn what waited for its turn into old news.
+	// The first e-mails are now an hour old, and the others a week. An e-mail that waited for its
+	// turn must not expire.
 	p.run(t, "UPDATE first_mails SET slot_at = slot_at - interval '61 minutes'")
 	p.run(t, "UPDATE subscriber_mails SET due_at = now(), created_at = created_at - interval '7 days'")
 	p.looks(t)
 	p.isTold(t)
 	require.Len(t, p.letters(t), 4, "nothing is lost")
 
-	// All slots of this hour are taken, and none of them needs another one.
+	// All slots of this hour are taken, and these end-users need none.
 	p.run(t, `INSERT INTO first_mails (organization_id, email_hash, slot_at)
 		SELECT organization_id, uuid_send(gen_random_uuid()), now() FROM first_mails LIMIT 100`)
 	p.moves(t, p.post, "shipped")
@@ -241,7 +242,8 @@ func TestWhatOthersWroteAddsNoElementAndNoHeader(t *testing.T) {
 func TestAWindowThatItsProcessLeftBehindIsToldByTheNext(t *testing.T) {
 	t.Parallel()
 	database, temporal := testkit.Database(t), testkit.Namespace(t)
-	// It can't reach Temporal, so it starts nothing, as one that dies right after the commit.
+	// The process can't reach Temporal and starts nothing, like one that dies right after the
+	// commit.
 	away := temporal
 	away.HostPort = "127.0.0.1:1"
 	dying := newMailedTenant(t, apptest.Options{DatabaseURL: database, Temporal: &away})

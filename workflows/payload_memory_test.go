@@ -15,10 +15,10 @@ import (
 	"earshot/internal/testkit/tier"
 )
 
-// An organization has half of the 128 MiB that payloads may take in a process.
+// payloadShare is half of the 128 MiB for payloads in a process: the share of one organization.
 const payloadShare = 64 << 20
 
-// hoard counts the bytes that hanging receivers were sent and have not answered.
+// hoard counts the bytes that were sent to hanging receivers and are not yet answered.
 type hoard struct {
 	mu         sync.Mutex
 	held, most int
@@ -30,7 +30,7 @@ func (h *hoard) answer(_ int, got testkit.Received) int {
 	defer h.add(-len(got.Body))
 	select {
 	case <-h.release:
-	case <-time.After(9 * time.Second): // an attempt ends after 10 s, and what it held is free
+	case <-time.After(9 * time.Second): // an attempt ends after 10 s and frees its memory
 	}
 	return http.StatusOK
 }
@@ -56,13 +56,13 @@ func TestLargePayloadsToHangingReceiversTakeABoundedPartOfTheMemoryAndHoldNobody
 	b.swept(t)
 	hanging := &hoard{release: make(chan struct{})}
 	t.Cleanup(func() { close(hanging.release) })
-	const receivers, changes = 6, 30 // each has places for all
+	const receivers, changes = 6, 30 // each has enough slots for all
 	for range receivers {
 		r := testkit.NewReceiver(t)
 		r.Answer(hanging.answer)
 		b.tenant.Register(t, r, "contact.updated")
 	}
-	// An update of all of a contact's metadata is the largest event: 768 KiB.
+	// An update of all metadata of a contact is the largest event: 768 KiB.
 	large := func(fill string) map[string]any {
 		return map[string]any{"metadata": map[string]any{"k": strings.Repeat(fill, 255<<10)}}
 	}

@@ -8,14 +8,14 @@ import (
 	"earshot/activities"
 )
 
-// PublishChangelog waits until a changelog entry is due and publishes it. The
-// entry says when that is; the signal only says to look again. It ends when there
-// is nothing to wait for: the entry is published, a draft again, or deleted.
+// PublishChangelog waits until a changelog entry is due and publishes it. The entry holds the time.
+// The signal only makes the workflow read it again. The run ends when the entry is published, a
+// draft again, or deleted.
 func PublishChangelog(ctx workflow.Context, p activities.PublishParams) error {
 	rescheduled := workflow.GetSignalChannel(ctx, RescheduledSignal)
 	ctx = workflow.WithActivityOptions(ctx, transaction)
 	for {
-		// What was signaled until now is covered by the look that follows.
+		// The activity below covers all signals that have arrived so far.
 		for rescheduled.ReceiveAsync(nil) {
 		}
 		var answer activities.PublishResult
@@ -29,7 +29,7 @@ func PublishChangelog(ctx workflow.Context, p activities.PublishParams) error {
 		case answer.Due == nil:
 			continue
 		case workflow.GetInfo(ctx).GetContinueAsNewSuggested():
-			// Moved some thousand times: a new run, which looks at once.
+			// The entry was moved some thousand times. The new run looks at it immediately.
 			return workflow.NewContinueAsNewError(ctx, PublishChangelogName, p)
 		}
 		workflow.SetCurrentDetails(ctx, "Waits until **"+answer.Due.UTC().Format(time.RFC3339)+"**. "+
@@ -46,8 +46,8 @@ func PublishChangelog(ctx workflow.Context, p activities.PublishParams) error {
 	}
 }
 
-// wait is a second where the entry should be due by Temporal's clock and isn't by
-// the worker's: a look at once would find the same, over and over.
+// wait returns at least one second. The clocks of Temporal and the worker can differ, and an entry
+// that is due by one isn't due by the other. Without a pause the workflow would loop.
 func wait(until time.Duration) time.Duration {
 	if until <= 0 {
 		return time.Second

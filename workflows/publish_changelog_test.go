@@ -20,7 +20,7 @@ import (
 	"earshot/workflows"
 )
 
-// changelog is a board whose publications a receiver hears of.
+// changelog is a board with a receiver for its publications.
 type changelog struct {
 	*apptest.Tenant
 	app      *apptest.App
@@ -42,13 +42,13 @@ func (c *changelog) schedule(t *testing.T, at time.Time) string {
 	return c.ID(t, c.path, map[string]any{"title": "Dark at last", "publishedAt": at})
 }
 
-// move sets the moment, or takes it away.
+// move sets the entry's publication time, or removes it.
 func (c *changelog) move(t *testing.T, id string, at any) map[string]any {
 	t.Helper()
 	return c.Make(t, http.MethodPatch, "/v1/changelog/"+id, map[string]any{"publishedAt": at})
 }
 
-// waits comes back when the run has begun to wait for the nth time.
+// waits returns when the run has begun to wait for the nth time.
 func (c *changelog) waits(t *testing.T, id string, n int) {
 	t.Helper()
 	require.Eventually(t, func() bool {
@@ -66,7 +66,7 @@ func (c *changelog) waits(t *testing.T, id string, n int) {
 	}, testkit.Wait, 20*time.Millisecond)
 }
 
-// ends comes back when the run is over.
+// ends returns when the run has ended.
 func (c *changelog) ends(t *testing.T, id string) {
 	t.Helper()
 	require.NoError(t, c.app.Temporal.GetWorkflow(t.Context(), id, "").Get(t.Context(), nil))
@@ -138,7 +138,7 @@ func TestAScheduleYearsAheadWaitsAndCanBeMoved(t *testing.T) {
 func TestAnEntryThatCameDueWhileNoWorkerRanIsPublishedOnceByTheNext(t *testing.T) {
 	t.Parallel()
 	database, temporal := testkit.Database(t), testkit.Namespace(t)
-	// Nobody works: the run is started and waits for its first task.
+	// There is no worker, so the run is started and waits for its first task.
 	waiting := apptest.Start(t, apptest.Options{DatabaseURL: database, Temporal: &temporal})
 	c := &changelog{waiting.Tenant(t), waiting, testkit.NewReceiver(t), ""}
 	c.Register(t, c.receiver, "changelog.published")
@@ -146,7 +146,7 @@ func TestAnEntryThatCameDueWhileNoWorkerRanIsPublishedOnceByTheNext(t *testing.T
 	due := time.Now().Add(200 * time.Millisecond)
 	id := c.schedule(t, due)
 	require.Eventually(t, func() bool { return time.Now().After(due) }, testkit.Wait, 10*time.Millisecond)
-	// Two that start together, each with a sweep of its own.
+	// Two processes start together, each with its own sweep.
 	for range 2 {
 		apptest.Start(t, apptest.Options{DatabaseURL: database, Temporal: &temporal, Worker: true})
 	}
@@ -156,9 +156,8 @@ func TestAnEntryThatCameDueWhileNoWorkerRanIsPublishedOnceByTheNext(t *testing.T
 	require.Len(t, c.receiver.All(), 1)
 }
 
-// TestAClockThatJumpsPublishesNeitherEarlyNorTwice has Temporal's clock, which is the
-// workflow's, run ahead of the worker's, which decides: the run looks, isn't there
-// yet, and looks again.
+// TestAClockThatJumpsPublishesNeitherEarlyNorTwice sets Temporal's clock, which the workflow uses,
+// ahead of the worker's, which decides. The run looks too early and looks again.
 func TestAClockThatJumpsPublishesNeitherEarlyNorTwice(t *testing.T) {
 	t.Parallel()
 	app := apptest.Start(t, apptest.Options{})

@@ -14,7 +14,7 @@ import (
 	"earshot/workflows"
 )
 
-// recordDelivery has one whose attempts get the statuses, then 200.
+// recordDelivery records a delivery whose attempts get the statuses, then 200.
 func recordDelivery(name string, statuses ...int) func(*testing.T) {
 	return func(t *testing.T) {
 		g := newGroup(t, apptest.Options{Worker: true}, statuses)
@@ -22,14 +22,14 @@ func recordDelivery(name string, statuses ...int) func(*testing.T) {
 	}
 }
 
-// recordGroup has deliveries of one group that end at different attempts.
+// recordGroup records a group whose deliveries end at different attempts.
 func recordGroup(t *testing.T) {
 	g := newGroup(t, apptest.Options{Worker: true},
 		nil, []int{500}, []int{500, 500}, []int{500, 500, 500}, []int{500, 500, 500, 500, 500})
 	writeHistory(t, g.app.Temporal, workflows.DeliverWebhooksName, "group_with_failures", g.run)
 }
 
-// recordUpdate has a group of which an update ends what failed at first.
+// recordUpdate records a group in which an update ends the deliveries that failed at first.
 func recordUpdate(name, update string) func(*testing.T) {
 	return func(t *testing.T) {
 		g := newGroup(t, apptest.Options{Worker: true, Environ: []string{hours}}, []int{500}, []int{500}, nil)
@@ -47,8 +47,8 @@ func recordCanceled(t *testing.T) {
 	writeHistory(t, g.app.Temporal, workflows.DeliverWebhooksName, "canceled", g.run)
 }
 
-// recordReset has a run that failed, was reset to its end and failed again, and was
-// reset to its end once more.
+// recordReset records a run that failed, was reset to its end, failed again, and was reset to its
+// end once more.
 func recordReset(t *testing.T) {
 	dead := []int{500, 500, 500, 500, 500}
 	g := newGroup(t, apptest.Options{Worker: true}, append(append(dead, dead...), 500), nil)
@@ -59,8 +59,8 @@ func recordReset(t *testing.T) {
 	writeHistory(t, g.app.Temporal, workflows.DeliverWebhooksName, "reset_twice", g.run)
 }
 
-// recordSweep has one with nothing to do, and one that gives up what an operator
-// terminated.
+// recordSweep records a sweep without findings, and one that gives up the delivery of a terminated
+// run.
 func recordSweep(t *testing.T) {
 	g := newGroup(t, apptest.Options{Worker: true, Environ: []string{hours}}, []int{500})
 	g.waits(t, g.run, 2)
@@ -70,7 +70,7 @@ func recordSweep(t *testing.T) {
 	g.recordSweep(t, "given_up", 1)
 }
 
-// recordLongSweep has one with more to look at than an activity does.
+// recordLongSweep records a sweep with more deliveries than one activity handles.
 func recordLongSweep(t *testing.T) {
 	database := testkit.Database(t)
 	g := newGroup(t, apptest.Options{DatabaseURL: database, Worker: true, Environ: []string{hours}}, []int{500})

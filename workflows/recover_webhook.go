@@ -9,9 +9,9 @@ import (
 	"earshot/activities"
 )
 
-// RecoverWebhook replays what failed at a webhook within a window, a page at a
-// time with a pause in between. The row of the recovery knows how far it is, so a
-// run may be started again at any time. One that is canceled stops the recovery.
+// RecoverWebhook replays the failed deliveries of a webhook within a window, page by page with a
+// pause in between. The recovery's row holds its progress, so a run can be restarted at any time. A
+// canceled run stops the recovery.
 func RecoverWebhook(ctx workflow.Context, p activities.RecoverParams) (activities.RecoverProgress, error) {
 	r := &recovering{}
 	if err := workflow.SetQueryHandler(ctx, StatusQuery, r.status); err != nil {
@@ -30,7 +30,7 @@ func RecoverWebhook(ctx workflow.Context, p activities.RecoverParams) (activitie
 	return r.progress, err
 }
 
-// recovering is the state of a run.
+// recovering holds the state of a run.
 type recovering struct{ progress activities.RecoverProgress }
 
 func (r *recovering) status() (activities.RecoverProgress, error) { return r.progress, nil }
@@ -48,7 +48,7 @@ func (r *recovering) run(ctx workflow.Context, p activities.RecoverParams) error
 			return err
 		}
 		if workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
-			// The row says the rest.
+			// The row holds the progress.
 			return workflow.NewContinueAsNewError(ctx, RecoverWebhookName, p)
 		}
 	}
@@ -65,7 +65,7 @@ func (r *recovering) step(ctx workflow.Context, activity string, p activities.Re
 	return nil
 }
 
-// details is what the web UI shows, in Markdown.
+// details returns the progress in Markdown, for Temporal's web UI.
 func details(p activities.RecoverProgress) string {
 	if p.Status == "" {
 		return "The webhook was deleted, and the recovery with it."

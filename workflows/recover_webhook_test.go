@@ -25,8 +25,8 @@ import (
 	"earshot/workflows"
 )
 
-// outage is a service without a worker, whose webhook has deliveries that failed for
-// good; start gives it a worker, as another process.
+// outage is a service without a worker, and with a webhook whose deliveries failed for good. start
+// gives it a worker in another process.
 type outage struct {
 	*bundle
 	temporal client.Options
@@ -40,7 +40,7 @@ func newOutage(t *testing.T, deliveries int) *outage {
 	o.bundle = setup(t, apptest.Options{Temporal: &o.temporal, DatabaseURL: o.database})
 	ctx, store := o.tenant.Context(t.Context()), o.app.Store.Client()
 	o.post(t)
-	// Its run, when there is a worker, finds nothing to do.
+	// When there is a worker, the delivery's run finds nothing to do.
 	first := store.Delivery.Query().OnlyX(ctx)
 	store.Delivery.UpdateOne(first).SetStatus("failed").ClearNextAttemptAt().SetFailedAt(time.Now()).ExecX(ctx)
 	more := make([]*db.DeliveryCreate, deliveries-1)
@@ -69,7 +69,7 @@ func (o *outage) recovery(t *testing.T, id string) map[string]any {
 	return o.tenant.Make(t, http.MethodGet, "/v1/webhooks/"+o.webhook+"/recoveries/"+id, nil)
 }
 
-// ends comes back when the run is over, which the service may not have started yet.
+// ends waits for the end of the run, which the service may not have started yet.
 func (o *outage) ends(t *testing.T, id string) (result activities.RecoverProgress, err error) {
 	t.Helper()
 	o.started(t, id)
@@ -85,7 +85,7 @@ func (o *outage) started(t *testing.T, id string) {
 	}, testkit.Wait, 20*time.Millisecond)
 }
 
-// replays counts how often each of the deliveries was replayed.
+// replays returns the number of replays of each delivery.
 func (o *outage) replays(t *testing.T) map[string]int {
 	t.Helper()
 	found := map[string]int{}
@@ -122,7 +122,7 @@ func TestARecoverySendsEverythingThatFailedOnceMore(t *testing.T) {
 	require.Len(t, o.receiver.All(), 60)
 }
 
-// half comes back when a part of the recovery is done.
+// half returns when a part of the recovery is done.
 func (o *outage) half(t *testing.T, id string) {
 	t.Helper()
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
@@ -194,7 +194,7 @@ func TestTheRunOfARecoveryEndsWhenTheWebhookIsDeleted(t *testing.T) {
 	require.Equal(t, activities.RecoverProgress{}, result)
 }
 
-// details are what the web UI shows of a run.
+// details returns the run's details in the web UI.
 func (b *bundle) details(t *testing.T, id string) string {
 	t.Helper()
 	answer, err := b.app.Temporal.QueryWorkflow(t.Context(), id, "", "__temporal_workflow_metadata")
@@ -204,7 +204,7 @@ func (b *bundle) details(t *testing.T, id string) string {
 	return metadata.GetCurrentDetails()
 }
 
-// told is everything that the history of a run holds.
+// told returns everything that a run's history contains.
 func (b *bundle) told(t *testing.T, id string) string {
 	t.Helper()
 	var text strings.Builder
@@ -221,7 +221,7 @@ func (b *bundle) told(t *testing.T, id string) string {
 
 var payloads = regexp.MustCompile(`"data":\s*"([^"]*)"`)
 
-// decoded are the payloads in a history.
+// decoded returns the decoded payloads of a history.
 func decoded(history string) string {
 	var text strings.Builder
 	for _, m := range payloads.FindAllStringSubmatch(history, -1) {

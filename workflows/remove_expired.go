@@ -6,8 +6,8 @@ import (
 	"earshot/activities"
 )
 
-// RemoveExpired is the retention: it removes what is older than the deployment
-// keeps. Its result counts what went.
+// RemoveExpired runs the retention: it removes rows that are older than the deployment's limits.
+// The result counts the removed rows.
 func RemoveExpired(ctx workflow.Context) (activities.RemoveResult, error) {
 	var result activities.RemoveResult
 	err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, removeRound), RemoveActivity).Get(ctx, &result)

@@ -11,12 +11,12 @@ import (
 	"earshot/internal/publicid"
 )
 
-// ReplayDelivery sends a delivery once more, for an operator who types its id into
-// the web UI. It returns the id of the new delivery, whose run is another. What can't
-// be replayed fails at once and says why.
+// ReplayDelivery sends a delivery once more. An operator starts it with the delivery's id in
+// Temporal's web UI. It returns the id of the new delivery, which has its own run. If the delivery
+// can't be replayed, the run fails immediately with the reason.
 func ReplayDelivery(ctx workflow.Context, delivery string) (*publicid.Delivery, error) {
 	var made publicid.Delivery
-	// Chosen once, so that one replay is made although the activity may run twice.
+	// The id is chosen once, so that only one replay is made even if the activity runs twice.
 	err := workflow.SideEffect(ctx, func(workflow.Context) any { return publicid.NewDelivery() }).Get(&made)
 	if err != nil {
 		return nil, err
@@ -25,7 +25,7 @@ func ReplayDelivery(ctx workflow.Context, delivery string) (*publicid.Delivery, 
 		activities.ReplayParams{Delivery: delivery, As: made}).Get(ctx, nil)
 	var refused *temporal.ApplicationError
 	if errors.As(err, &refused) {
-		// By itself and not as an activity's, so that the run says it plainly.
+		// The error isn't wrapped as an activity's error, so that the run shows the plain reason.
 		workflow.SetCurrentDetails(ctx, "Not replayed. "+refused.Message())
 		return nil, refused
 	}

@@ -35,13 +35,13 @@ import (
 	"earshot/workflows"
 )
 
-// Histories are recorded once for each version of a workflow and stay for ever:
-// runs that began with an old version must go on with the new code.
+// Histories are recorded once for each version of a workflow and stay forever. Runs that began with
+// an old version must work with the new code.
 //
 //	go test ./workflows -run TestRecord -record v2
 var record = flag.String("record", "", "record histories as this version")
 
-// names collects what the worker registers.
+// names collects the names of the registered workflows.
 type names []string
 
 func (n *names) RegisterWorkflow(any) { panic("a workflow is registered without a wire name") }
@@ -79,8 +79,8 @@ func TestRecordedHistoriesReplay(t *testing.T) {
 	}
 }
 
-// tracing replays as a worker does that sends traces: they change no command, and a run
-// may begin with a worker that sends none.
+// tracing returns a replayer with tracing, as in a worker that sends traces. Tracing changes no
+// command, and a run may have begun on a worker without it.
 func tracing(t *testing.T) sdk.WorkflowReplayer {
 	t.Helper()
 	spans := tracetest.NewInMemoryExporter()
@@ -111,8 +111,8 @@ func readHistory(t *testing.T, file string) *history.History {
 	return h
 }
 
-// runAfterReset is the id of the run that a reset made; empty in the history of a run
-// that wasn't reset, where the replayer takes the first run's.
+// runAfterReset returns the id of the run that a reset created. It is empty for a run that wasn't
+// reset. The replayer then takes the first run's id.
 func runAfterReset(h *history.History) string {
 	run := ""
 	for _, event := range h.GetEvents() {
@@ -124,8 +124,8 @@ func runAfterReset(h *history.History) string {
 	return run
 }
 
-// TestRecord has a subtest for each history or few, so that each can be recorded by
-// itself: the others stay as they are.
+// TestRecord has a subtest for every one or few histories, so that each can be recorded on its own.
+// The others stay unchanged.
 func TestRecord(t *testing.T) {
 	if *record == "" {
 		t.Skip("records only with -record")
@@ -160,7 +160,7 @@ func recordRetention(t *testing.T) {
 	writeHistory(t, b.app.Temporal, workflows.RemoveExpiredName, "nothing_to_do", run.GetID())
 }
 
-// recordPublication has an entry whose moment is moved, and then comes.
+// recordPublication records an entry whose publication is moved and then comes.
 func recordPublication(t *testing.T) {
 	c := newChangelog(t)
 	entry := c.schedule(t, time.Now().Add(time.Hour))
@@ -171,8 +171,7 @@ func recordPublication(t *testing.T) {
 	writeHistory(t, c.app.Temporal, workflows.PublishChangelogName, "moved_twice", entry)
 }
 
-// recordRecovery has one of two pages, one of a disabled webhook, and one that is
-// canceled.
+// recordRecovery records a recovery of two pages, one of a disabled webhook, and a canceled one.
 func recordRecovery(t *testing.T) {
 	o := newOutage(t, 60)
 	o.start(t)
@@ -199,7 +198,7 @@ func recordRecovery(t *testing.T) {
 	writeHistory(t, o.app.Temporal, workflows.RecoverWebhookName, "canceled", id)
 }
 
-// recordReplay has one that is made and one that is refused.
+// recordReplay records a successful replay and a rejected one.
 func recordReplay(t *testing.T) {
 	b := setup(t, apptest.Options{Worker: true})
 	b.post(t)
@@ -212,7 +211,7 @@ func recordReplay(t *testing.T) {
 	writeHistory(t, b.app.Temporal, workflows.ReplayDeliveryName, "refused", run.GetID())
 }
 
-// writeHistory writes down that of a workflow's last run, when it is over.
+// writeHistory writes the history of a workflow's last run when it has ended.
 func writeHistory(t *testing.T, c client.Client, workflowName, name, id string) {
 	t.Helper()
 	err := c.GetWorkflow(t.Context(), id, "").Get(context.Background(), nil)
@@ -248,7 +247,7 @@ func writeRun(t *testing.T, c client.Client, workflowName, name, id, run string)
 	require.NoError(t, f.Close())
 }
 
-// recordConfirmation has one link that is used, and one whose time is up.
+// recordSubscribers records a run that waits for its window and sends an e-mail.
 func recordSubscribers(t *testing.T) {
 	p := newMailedTenant(t, apptest.Options{Worker: true})
 	p.votes(t, "voter@example.com", p.post, "en")
@@ -263,6 +262,7 @@ func recordSubscribers(t *testing.T) {
 	writeHistory(t, p.app.Temporal, workflows.NotifySubscribersName, "told", id)
 }
 
+// recordConfirmation records a link that is used, and one that expires.
 func recordConfirmation(t *testing.T) {
 	b := newBallot(t, apptest.Options{Worker: true})
 	id := b.vote(t)

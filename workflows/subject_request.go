@@ -6,8 +6,8 @@ import (
 	"earshot/activities"
 )
 
-// SubjectRequest exports or erases a person. The row of the request knows how far it is, so a run may
-// be started again at any time, and nothing of the person comes here.
+// SubjectRequest exports or erases a person. The request's row holds its progress, so a run can be
+// restarted at any time. Personal data never enters the workflow.
 func SubjectRequest(ctx workflow.Context, p activities.SubjectParams) (activities.SubjectProgress, error) {
 	ctx = workflow.WithActivityOptions(ctx, subjectRound)
 	for {
@@ -22,7 +22,7 @@ func SubjectRequest(ctx workflow.Context, p activities.SubjectParams) (activitie
 			}
 		}
 		if workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
-			// The row says the rest.
+			// The row holds the progress.
 			return now, workflow.NewContinueAsNewError(ctx, SubjectRequestName, p)
 		}
 	}

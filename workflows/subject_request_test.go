@@ -42,7 +42,7 @@ func TestAnExportOrErasureGoesOnUntilItsRowSaysThatItIsOverAndWaitsForAttemptsUn
 	require.GreaterOrEqual(t, env.Now().Sub(began).Seconds(), 15.0)
 }
 
-// recordSubjectRequest has an export, and an erasure that waits for an attempt.
+// recordSubjectRequest records an export, and an erasure that waits for an attempt.
 func recordSubjectRequest(t *testing.T) {
 	b := setup(t, apptest.Options{Worker: true})
 	answer := make(chan struct{})

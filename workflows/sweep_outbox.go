@@ -6,15 +6,15 @@ import (
 	"earshot/activities"
 )
 
-// SweepOutbox starts again what was not started, and what lost its workflow, and
-// ends the deliveries of runs that an operator terminated.
+// SweepOutbox starts the workflows that are missing: those that were never started, and those that
+// were lost. It also ends the deliveries of runs that an operator terminated.
 func SweepOutbox(ctx workflow.Context, p activities.SweepParams) (activities.SweepResult, error) {
 	var ended activities.EndTerminatedResult
 	var result activities.SweepResult
 	ctx = workflow.WithActivityOptions(ctx, sweepRound)
 	before := endsTerminatedFirst(ctx)
 	if before {
-		// What was terminated before anybody claimed it looks like never started.
+		// A run that was terminated before its first claim looks as if it had never been started.
 		if err := workflow.ExecuteActivity(ctx, EndTerminatedActivity).Get(ctx, &ended); err != nil {
 			return result, err
 		}
@@ -27,7 +27,8 @@ func SweepOutbox(ctx workflow.Context, p activities.SweepParams) (activities.Swe
 	return result, err
 }
 
-// sweepRows has one activity after the other go on where the one before came to.
+// sweepRows runs one activity after the other. Each continues at the place where the previous one
+// stopped.
 func sweepRows(ctx workflow.Context, p activities.SweepParams, result *activities.SweepResult) error {
 	for {
 		var part activities.SweepResult

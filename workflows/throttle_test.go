@@ -16,7 +16,7 @@ import (
 	"earshot/internal/testkit/apptest"
 )
 
-// clock notes when requests come.
+// clock records the times of requests.
 type clock struct {
 	mu    sync.Mutex
 	times []time.Time
@@ -29,7 +29,7 @@ func (c *clock) answer(int, testkit.Received) int {
 	return http.StatusOK
 }
 
-// since are the times between a moment and the requests.
+// since returns the times between a moment and the requests.
 func (c *clock) since(began time.Time) (all []time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -39,7 +39,7 @@ func (c *clock) since(began time.Time) (all []time.Duration) {
 	return all
 }
 
-// sentIDs are the deliveries in the order in which they came.
+// sentIDs returns the deliveries in the order of their arrival.
 func sentIDs(all []testkit.Received) (ids []string) {
 	for _, got := range all {
 		ids = append(ids, got.DeliveryID())
@@ -62,7 +62,7 @@ func TestAThrottledWebhookGetsNoMoreThanItsLimitFromTwoWorkersAndEverythingOnce(
 		b.post(t)
 	}
 	ids := sentIDs(b.receiver.Await(t, events))
-	// However late a request comes that has its token, none comes before it has one.
+	// A request may arrive late, but never before it has its token.
 	for i, after := range receiver.since(began) {
 		require.LessOrEqual(t, float64(i+1), limit*(1+after.Seconds()), "a full bucket, and what has flown into it until then")
 	}

@@ -2,21 +2,20 @@ package workflows
 
 import "go.temporal.io/sdk/workflow"
 
-// This file lists what a workflow does today that runs which are open may not have
-// begun with. docs/changing-a-workflow.md tells how to add to it.
+// This file lists changes to workflows that older open runs must not see. See
+// docs/changing-a-workflow.md for the steps to add one.
 
-// deliver_webhooks is too busy for the marker that workflow.GetVersion leaves in
-// each history, so the dispatcher says in the params which version a run begins with.
+// deliver_webhooks runs too often for the marker that workflow.GetVersion leaves in each history.
+// The dispatcher therefore puts the version into the params when it starts a run.
 const (
-	// showsStatus: the status is a search attribute, from the start to the end.
+	// showsStatus: the run has its status as a search attribute from start to end.
 	showsStatus = 1
-	// mindsCancellation: one that comes before the first attempts keeps them
-	// from being made.
+	// mindsCancellation: a cancellation before the first attempts prevents them.
 	mindsCancellation = 2
-	// countsFromItsBeginning: attempts are due at whole seconds of the run's age. They
-	// were at whole seconds of the clock, so those of all runs came at once.
+	// countsFromItsBeginning: attempts are due at whole seconds of the run's age. Before, they were
+	// due at whole seconds of the clock, so the attempts of all runs came at the same moment.
 	countsFromItsBeginning = 3
-	// deliverVersion is the newest.
+	// deliverVersion is the newest version.
 	deliverVersion = countsFromItsBeginning
 )
 
@@ -25,14 +24,14 @@ func endsTerminated(ctx workflow.Context) bool {
 	return workflow.GetVersion(ctx, "end-terminated", workflow.DefaultVersion, 1) >= 1
 }
 
-// endsTerminatedFirst: it does so before it starts what nobody started.
+// endsTerminatedFirst: the sweep ends those deliveries before it starts the missing workflows.
 func endsTerminatedFirst(ctx workflow.Context) bool {
 	return workflow.GetVersion(ctx, "end-terminated-first", workflow.DefaultVersion, 1) >= 1
 }
 
-// continuesAsNew: a run of deliver_webhooks whose history becomes long continues as a
-// new one. It is asked only where Temporal suggests it, so other histories have no
-// marker; what an open run did at such a point before stays as it was.
+// continuesAsNew: a run of deliver_webhooks with a long history continues as a new one. The version
+// is read only when Temporal suggests a new run, so most histories have no marker. An open run that
+// has already passed such a point keeps its old behavior there.
 func continuesAsNew(ctx workflow.Context) bool {
 	return workflow.GetVersion(ctx, "continue-as-new", workflow.DefaultVersion, 1) >= 1
 }

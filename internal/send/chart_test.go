@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// On Kubernetes the network keeps workers from what the guard keeps them from, so that
-// neither has to be right alone.
+// On Kubernetes a network policy blocks the same networks as the guard, so that neither is the only
+// protection.
 func TestTheChartsNetworkPolicyForbidsWhatTheGuardForbids(t *testing.T) {
 	t.Parallel()
 	golden, err := os.ReadFile(filepath.Join("..", "..", "tools", "helm", "testdata", "defaults.yaml"))

@@ -7,41 +7,40 @@ import (
 	"github.com/go-faster/errors"
 )
 
-// Class says why an attempt failed, in one word that is safe to store and to
-// show. The empty Class means that it did not fail.
+// Class is the reason why an attempt failed, as one word that is safe to store and to show. It is
+// empty if the attempt didn't fail.
 type Class string
 
 // Every Class that this package reports.
 const (
 	// DNSError: the host's name has no address, or looking it up failed.
 	DNSError Class = "dns_error"
-	// ConnectionRefused: no connection came about, by refusal or because the
-	// network has no way to the address.
+	// ConnectionRefused: no connection was made, because the receiver refused it or the network has
+	// no route to the address.
 	ConnectionRefused Class = "connection_refused"
-	// ConnectionReset: the receiver ended the connection before it had
-	// answered, or in the middle of its answer's headers.
+	// ConnectionReset: the receiver closed the connection before its answer or in the middle of the
+	// answer's headers.
 	ConnectionReset Class = "connection_reset"
-	// Timeout: no complete headers within the attempt's time. An attempt whose
-	// caller gave up has this class, too.
+	// Timeout: the headers weren't complete within the attempt's time. The class also covers an
+	// attempt that the caller canceled.
 	Timeout Class = "timeout"
-	// TLSError: the handshake failed, by an untrusted, expired or foreign
-	// certificate, by a protocol below TLS 1.2, or by breaking off.
+	// TLSError: the handshake failed. The certificate is untrusted, expired or for another name,
+	// the protocol is below TLS 1.2, or the connection broke off.
 	TLSError Class = "tls_error"
 	// Redirect: a 3xx status, which is a failure and never followed
 	// (specification, Delivery headers).
 	Redirect Class = "redirect"
-	// HTTPStatus: a status that is neither 2xx nor 3xx. With an
-	// Outcome.Status of 0 the receiver did answer, but not with HTTP headers
-	// that can be read within their bound.
+	// HTTPStatus: a status that is neither 2xx nor 3xx. If Outcome.Status is 0, the receiver's
+	// answer had no valid HTTP headers within the size limit.
 	HTTPStatus Class = "http_status"
 	// BlockedAddress: the Guard refuses the address, or one of the addresses.
 	BlockedAddress Class = "blocked_address"
-	// InvalidURL: the URL's text breaks a rule of Guard.CheckURL.
+	// InvalidURL: the URL breaks a rule of Guard.CheckURL.
 	InvalidURL Class = "invalid_url"
 )
 
-// stepError is an error of a step that can fail in one way only, so that the
-// step knows the class better than the error's text does.
+// stepError is an error of a step that can fail in only one way. The step sets the class, which is
+// more reliable than the error's text.
 type stepError struct {
 	class Class
 	err   error
@@ -50,8 +49,8 @@ type stepError struct {
 func (e *stepError) Error() string { return e.err.Error() }
 func (e *stepError) Unwrap() error { return e.err }
 
-// failedStep gives err a class: that of a step within err, or Timeout where the
-// time ran out, or else the one that the step ends with.
+// failedStep gives err a class: the class of a step within err, or Timeout if the time ran out, or
+// else the given class.
 func failedStep(class Class, err error) error {
 	var inner *stepError
 	switch {
@@ -63,9 +62,8 @@ func failedStep(class Class, err error) error {
 	return &stepError{class, err}
 }
 
-// ofStatus is the class of a complete answer (specification, Delivery and
-// retries rule 1). It looks at the hundreds only, so that statuses which
-// nobody has defined have a class.
+// ofStatus returns the class of a complete answer (specification, Delivery and retries rule 1). It
+// uses only the first digit, so that undefined statuses have a class, too.
 func ofStatus(status int) Class {
 	switch status / 100 {
 	case 2:
@@ -77,10 +75,9 @@ func ofStatus(status int) Class {
 	}
 }
 
-// ofError is the class of an attempt that got no answer. Each error has
-// exactly one; what fits nowhere is told by how far the attempt came: not
-// connected (a header value that HTTP cannot carry, too), connected, or
-// reading an answer.
+// ofError returns the class of an attempt without an answer. Each error has exactly one class. For
+// unknown errors the progress of the attempt decides: not connected, connected, or reading an
+// answer. A header value that HTTP can't carry counts as not connected.
 func ofError(ctx context.Context, err error, f *flight) Class {
 	var step *stepError
 	isStep := errors.As(err, &step)
@@ -89,7 +86,7 @@ func ofError(ctx context.Context, err error, f *flight) Class {
 	case isStep && step.class == BlockedAddress:
 		return BlockedAddress
 	case ctx.Err() != nil:
-		// The time is up. Whatever broke then broke because of that.
+		// The time is up, and other errors are a consequence of that.
 		return Timeout
 	case isStep:
 		return step.class
@@ -111,9 +108,8 @@ func isTimeout(err error) bool {
 	return errors.As(err, &n) && n.Timeout() || errors.Is(err, context.DeadlineExceeded)
 }
 
-// isTLS finds what goes wrong after the handshake. A receiver that wants a
-// client's certificate says so only then, by an alert, and crypto/tls marks
-// alerts by the operation alone.
+// isTLS reports TLS errors after the handshake. A receiver that requires a client certificate sends
+// an alert only then. crypto/tls marks alerts only by the operation.
 func isTLS(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && (op.Op == "remote error" || op.Op == "local error")

@@ -11,22 +11,20 @@ import (
 	"github.com/go-faster/errors"
 )
 
-// maxDialed bounds how many addresses of one name an attempt tries. Whoever
-// owns a name can list hundreds of addresses of somebody else; eight is a
-// large service's usual answer, four of each family.
+// maxDialed limits the addresses of one name that an attempt tries. The owner of a name can list
+// hundreds of foreign addresses. Eight is the usual answer of a large service, four of each family.
 const maxDialed = 8
 
-// Resolver looks up the addresses of a name. *net.Resolver is one. The network
-// is always "ip", for IPv4 and IPv6 together.
+// Resolver looks up the addresses of a name. *net.Resolver implements it. The network is always
+// "ip", for IPv4 and IPv6 together.
 type Resolver interface {
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
 
 var errNotAllowed = errors.New("address is not allowed")
 
-// dialer connects to what the guard allows. A name is looked up once: the
-// addresses that were judged are the addresses that are dialled, so that a
-// second, different answer has no effect.
+// dialer connects to addresses that the guard allows. It looks a name up once and dials the checked
+// addresses, so that a second, different DNS answer has no effect.
 type dialer struct {
 	guard    Guard
 	resolver Resolver
@@ -47,7 +45,7 @@ func (d *dialer) plain(ctx context.Context, _, hostport string) (net.Conn, error
 	return newQuietConn(raw, raw), nil
 }
 
-// secure connects and makes the handshake. It is a Transport.DialTLSContext.
+// secure connects and does the TLS handshake. It is a Transport.DialTLSContext.
 func (d *dialer) secure(ctx context.Context, _, hostport string) (net.Conn, error) {
 	ctx = attemptOf(ctx)
 	host, port, err := net.SplitHostPort(hostport)
@@ -68,8 +66,8 @@ func (d *dialer) secure(ctx context.Context, _, hostport string) (net.Conn, erro
 	return newQuietConn(secured, raw), nil
 }
 
-// connect tries the addresses of a host one after the other. The error is that
-// of the first, which the resolver prefers.
+// connect tries the addresses of a host one after the other. If all fail, it returns the error of
+// the first, which the resolver prefers.
 func (d *dialer) connect(ctx context.Context, host, port string) (net.Conn, error) {
 	addrs, err := d.resolve(ctx, host)
 	if err != nil {
@@ -84,16 +82,15 @@ func (d *dialer) connect(ctx context.Context, host, port string) (net.Conn, erro
 			if first == nil {
 				first = failedStep(ConnectionRefused, errors.Wrap(err, "dial"))
 			}
-			continue // at once, when the attempt's time is up
+			continue // the next tries fail immediately when the attempt's time is up
 		}
 		return conn, nil
 	}
 	return nil, first
 }
 
-// share gives one address an equal part of the time that is left for it and
-// those after it: an address that swallows packets must not cost the next one
-// its chance.
+// share gives an address an equal part of the time that is left for it and the following ones. An
+// address that swallows packets must not use up the time of the next one.
 func share(ctx context.Context, left int) (context.Context, context.CancelFunc) {
 	deadline, ok := ctx.Deadline()
 	if !ok {
@@ -107,8 +104,8 @@ func (d *dialer) try(ctx context.Context, hostport string) (net.Conn, error) {
 	return dialer.DialContext(ctx, "tcp", hostport)
 }
 
-// control is the last look, at the socket's own address. It finds nothing
-// unless resolve was changed for the worse.
+// control is the last check, on the socket's own address. It finds nothing unless resolve has a
+// bug.
 func (d *dialer) control(_ context.Context, _, address string, _ syscall.RawConn) error {
 	addr, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -120,9 +117,8 @@ func (d *dialer) control(_ context.Context, _, address string, _ syscall.RawConn
 	return nil
 }
 
-// resolve returns the addresses to dial. One address that is not allowed
-// refuses the host as a whole: a name that points inward as well as outward
-// was made for nothing good.
+// resolve returns the addresses to dial. A single forbidden address refuses the whole host, because
+// a name that points to both internal and public addresses is suspicious.
 func (d *dialer) resolve(ctx context.Context, host string) ([]netip.Addr, error) {
 	var addrs []netip.Addr
 	if addr, err := netip.ParseAddr(host); err == nil {

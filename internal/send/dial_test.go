@@ -35,8 +35,8 @@ func TestANameWithOneInnerAddressIsRefusedAsAWhole(t *testing.T) {
 	}
 }
 
-// fickle answers with an allowed address first and with an inner one ever
-// after, as a name does that was made to slip past a check.
+// fickle answers with an allowed address first and with an internal one afterwards, as a malicious
+// name does that tries to pass a check.
 type fickle struct{ lookups atomic.Int32 }
 
 func (f *fickle) LookupNetIP(context.Context, string, string) ([]netip.Addr, error) {
@@ -74,7 +74,7 @@ func TestTheNextAddressIsTriedWhenOneRefuses(t *testing.T) {
 	t.Parallel()
 	r := receive(t, answering(response("200 OK", "")))
 	o := opened()
-	// The receiver listens on the last of these addresses only.
+	// The receiver listens only on the last of these addresses.
 	o.Resolver = &names{table: map[string][]string{"receiver.test": {"127.0.0.3", "::ffff:127.0.0.2", "127.0.0.1"}}}
 	out := post(t, newSender(t, o), "http://receiver.test:"+r.port()+"/")
 	require.True(t, out.OK(), out.Error)
@@ -105,7 +105,7 @@ func TestTheSocketIsGuardedEvenIfTheLookUpWasNot(t *testing.T) {
 	require.NoError(t, d.control(t.Context(), "tcp4", "8.8.8.8:443", nil))
 }
 
-// silent is a resolver that answers when the attempt is over.
+// silent is a resolver that answers only after the attempt has ended.
 type silent struct{}
 
 func (silent) LookupNetIP(ctx context.Context, _, host string) ([]netip.Addr, error) {
@@ -120,7 +120,7 @@ func TestANameServerThatHangsCostsTheAttemptsTime(t *testing.T) {
 	require.Equal(t, Timeout, post(t, newSender(t, o), "http://receiver.test/").Error)
 }
 
-// hurried is a resolver that gives up on its own.
+// hurried is a resolver with its own, shorter timeout.
 type hurried struct{}
 
 func (hurried) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, error) {

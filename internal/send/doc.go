@@ -1,17 +1,15 @@
-// Package send makes one attempt to deliver a webhook: it signs the payload,
-// posts it to a stranger's URL, and reports what happened as an Outcome.
+// Package send makes one attempt to deliver a webhook: it signs the payload, posts it to a
+// customer's URL, and returns the result as an Outcome.
 //
-// It owns three promises.
+// It guarantees:
+//   - One call of Send puts at most one request on the wire. It never repeats a request or follows
+//     a redirect. The caller owns the retry schedule.
+//   - No attempt reaches an address that the Guard refuses. The Guard checks the text of a URL,
+//     every address that its name resolves to, and once more the address at the moment of
+//     connecting.
+//   - Regardless of the receiver's behavior, the attempt ends within its time and uses a bounded
+//     amount of memory.
 //
-//   - One call of Send puts at most one request on the wire. Nothing here
-//     repeats or follows anything; the schedule of retries is the caller's.
-//   - No attempt reaches an address that the Guard refuses. The Guard judges
-//     the text of a URL, every address that its name resolves to, and once
-//     more the address at the moment of connecting.
-//   - Whatever a receiver does, the attempt ends within its time and holds a
-//     bounded amount of memory.
-//
-// It refuses to store, to log, and to return the text of an error: such texts
-// hold the path and query of the URL, and receivers put tokens there. A
-// failure is told by its Class alone.
+// It never stores, logs or returns the text of an error. Such texts contain the path and query of
+// the URL, and receivers put tokens there. The Class is the only description of a failure.
 package send

@@ -2,10 +2,9 @@ package send
 
 import "net/netip"
 
-// forbidden lists the networks that no attempt reaches unless configuration
-// opens them: everything that the registries of IANA keep for private, local,
-// documentation, benchmark, multicast or future use, and addresses at which a
-// cloud serves its machines. The predicates of net/netip know about half.
+// forbidden lists the networks that no attempt reaches unless the configuration allows them. It
+// contains IANA's private, local, documentation, benchmark, multicast and reserved networks, and
+// the metadata addresses of clouds. The predicates of net/netip cover about half of them.
 var forbidden = prefixes(
 	"0.0.0.0/8",        // this host; the kernel connects 0.0.0.0 to loopback
 	"10.0.0.0/8",       // private
@@ -24,11 +23,11 @@ var forbidden = prefixes(
 	"240.0.0.0/4",      // reserved, and broadcast
 	"168.63.129.16/32", // the platform address of one cloud, public by number
 	"::/8",             // unspecified, loopback, embedded IPv4, 64:ff9b::/32
-	"64:ff9b::/32",     // translation; its ::/96 is judged by the embedded IPv4
+	"64:ff9b::/32",     // translation; its ::/96 is checked by the embedded IPv4
 	"100::/64",         // discard
 	"2001::/23",        // protocol assignments, Teredo among them
 	"2001:db8::/32",    // documentation
-	"2002::/16",        // 6to4: an IPv4 address of anybody's choice inside
+	"2002::/16",        // 6to4: contains an arbitrary IPv4 address
 	"3fff::/20",        // documentation
 	"5f00::/16",        // segment routing
 	"fc00::/7",         // unique local
@@ -37,8 +36,8 @@ var forbidden = prefixes(
 	"ff00::/8",         // multicast
 )
 
-// nat64 is the prefix by which a translating network reaches IPv4: an address
-// in it is the IPv4 address in its last four bytes.
+// nat64 is the prefix of networks that translate IPv6 to IPv4. The last four bytes of such an
+// address are the IPv4 address.
 var nat64 = netip.MustParsePrefix("64:ff9b::/96")
 
 func prefixes(texts ...string) []netip.Prefix {
@@ -49,20 +48,19 @@ func prefixes(texts ...string) []netip.Prefix {
 	return list
 }
 
-// Guard decides which URLs and addresses an attempt may go to. It holds no
-// connection and looks nothing up, so that a registration can ask it as well
-// as the Sender. The zero Guard allows public addresses over https only. A
-// Guard is safe for concurrent use.
+// Guard decides which URLs and addresses an attempt may go to. It holds no connection and makes no
+// DNS lookup, so that a registration can use it, too. The zero Guard allows only public addresses
+// over https. A Guard is safe for concurrent use.
 type Guard struct {
 	allow     []netip.Prefix
 	allowHTTP bool
 }
 
-// NewGuard returns a Guard that allows, besides public addresses, those in
-// allow; and URLs of the scheme http, if allowHTTP. A prefix wins over the
-// list of forbidden networks. An IPv4 address that is embedded in IPv6 is
-// judged as IPv4, so only an IPv4 prefix (or one under ::ffff:0:0/96, which
-// is the same) opens it. A prefix that is not valid opens nothing.
+// NewGuard returns a Guard that allows public addresses and those in allow. With allowHTTP it also
+// allows the scheme http. A prefix in allow overrides the list of forbidden networks.
+//
+// An IPv4 address that is embedded in IPv6 is checked as IPv4. Only an IPv4 prefix allows it, or
+// the same prefix written under ::ffff:0:0/96. An invalid prefix allows nothing.
 func NewGuard(allow []netip.Prefix, allowHTTP bool) Guard {
 	g := Guard{allowHTTP: allowHTTP}
 	for _, p := range allow {
@@ -76,15 +74,15 @@ func NewGuard(allow []netip.Prefix, allowHTTP bool) Guard {
 	return g
 }
 
-// Allowed reports whether an attempt may connect to addr. IPv4 that is mapped
-// into IPv6, or embedded in 64:ff9b::/96, has the verdict of the IPv4 address.
-// A zone makes no difference. The zero Addr is not allowed.
+// Allowed reports whether an attempt may connect to addr. An IPv4 address that is mapped into IPv6,
+// or embedded in 64:ff9b::/96, has the same result as the plain IPv4 address. Zones are ignored.
+// The zero Addr isn't allowed.
 func (g Guard) Allowed(addr netip.Addr) bool {
 	addr = judged(addr)
 	return addr.IsValid() && (within(g.allow, addr) || !within(forbidden, addr))
 }
 
-// judged is the address that a packet to addr reaches in the end.
+// judged returns the address that a packet to addr finally reaches.
 func judged(addr netip.Addr) netip.Addr {
 	addr = addr.Unmap().WithZone("") // no prefix contains an address with a zone
 	if nat64.Contains(addr) {

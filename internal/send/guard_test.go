@@ -8,9 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// neighbours holds, for every forbidden network, its first and last address,
-// and the addresses just outside with what holds for them. An empty string
-// means that there is no such address.
+// neighbours holds the first and last address of every forbidden network. It also holds the
+// addresses just outside, and whether they are allowed. An empty string means that there is no such
+// address.
 var neighbours = []struct {
 	network, first, last, before, after string
 	beforeAllowed, afterAllowed         bool
@@ -114,7 +114,7 @@ func TestAnIPv6PrefixDoesNotOpenTheIPv4InsideIt(t *testing.T) {
 	}
 }
 
-// wrappings are the addresses that all mean the IPv4 address x.
+// wrappings returns all addresses that mean the IPv4 address x.
 func wrappings(x [4]byte) []netip.Addr {
 	mapped := [16]byte{10: 0xff, 11: 0xff}
 	translated := [16]byte{1: 0x64, 2: 0xff, 3: 0x9b}
@@ -142,8 +142,8 @@ func TestAnIPv4AddressHasOneVerdictHoweverItIsWrapped(t *testing.T) {
 	}
 }
 
-// FuzzVerdict looks for a wrapping that changes the verdict on an IPv4
-// address, and for an allowed prefix that does not open its own addresses.
+// FuzzVerdict searches for a wrapping that changes the verdict on an IPv4 address, and for an
+// allowed prefix that doesn't allow its own addresses.
 func FuzzVerdict(f *testing.F) {
 	f.Add([]byte{127, 0, 0, 1}, []byte{10, 0, 0, 0}, 8)
 	f.Add([]byte{168, 63, 129, 16}, []byte{168, 63, 129, 16}, 32)

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// Bounds of a name (RFC 1035, section 2.3.4, in characters as written).
+// maxName and maxLabel limit a name (RFC 1035, section 2.3.4, in characters as written).
 const (
 	maxName  = 253
 	maxLabel = 63
@@ -19,18 +19,17 @@ var (
 	loopback6 = netip.IPv6Loopback()
 )
 
-// host judges the host of a URL, without brackets and port, and returns it in
-// ASCII and lower case. bracketed says that it stood in brackets and must be
-// IPv6.
+// host checks the host of a URL, without brackets and port, and returns it in ASCII and lower case.
+// A bracketed host must be IPv6.
 func (g Guard) host(text string, bracketed bool) (string, Verdict) {
 	if bracketed {
 		return g.literal(text)
 	}
-	// Circled digits, full-width letters and the like become plain ones here,
-	// by the same rules as in net/http.
+	// Circled digits, full-width letters and similar characters become plain ones here, by the same
+	// rules as in net/http.
 	name, err := idna.Lookup.ToASCII(text)
 	if isASCII(text) {
-		name, err = text, nil // net/http leaves these alone, underscores and all
+		name, err = text, nil // net/http leaves ASCII unchanged, including underscores
 	}
 	if err != nil {
 		return "", invalid("must name a valid host")
@@ -57,16 +56,15 @@ func (g Guard) literal(text string) (string, Verdict) {
 	case !g.Allowed(addr):
 		return "", blocked
 	case addr.Zone() != "":
-		// A zone is the name of an interface of our machine.
+		// A zone names a network interface of our own machine.
 		return "", invalid("must not have a zone in its address")
 	}
 	return addr.Unmap().String(), Verdict{}
 }
 
-// number judges a host whose last label is a number. It is an address or
-// nothing: no such top-level domain can exist. The spellings other than four
-// plain decimals depend on who reads them, so they are refused even where the
-// address is public.
+// number checks a host whose last label is a number. Such a host is an address or invalid, because
+// no such top-level domain exists. Spellings other than four plain decimals depend on the resolver,
+// so they are refused even if the address is public.
 func (g Guard) number(name, bare string) (string, Verdict) {
 	addr, ok := legacyIPv4(bare)
 	switch {
@@ -82,8 +80,8 @@ func isASCII(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r > 0x7f })
 }
 
-// validName wants letters, digits, hyphens and underscores: url.Parse lets
-// characters through that mean something to a shell or a header.
+// validName accepts letters, digits, hyphens and underscores. url.Parse also accepts characters
+// with a meaning in a shell or a header.
 func validName(name string) bool {
 	if name == "" || len(name) > maxName {
 		return false
@@ -98,14 +96,13 @@ func validName(name string) bool {
 	return true
 }
 
-// isLocalhost knows the names that resolvers keep on the machine (RFC 6761,
-// section 6.3).
+// isLocalhost reports names that resolvers map to the machine itself (RFC 6761, section 6.3).
 func isLocalhost(name string) bool {
 	return name == "localhost" || strings.HasSuffix(name, ".localhost")
 }
 
-// isNumber reports whether the last label would be read as a number: all
-// digits, or 0x and hex digits.
+// isNumber reports whether resolvers read the last label as a number: all digits, or 0x and hex
+// digits.
 func isNumber(name string) bool {
 	last := name[strings.LastIndexByte(name, '.')+1:]
 	if strings.Trim(last, "0123456789") == "" {
@@ -115,9 +112,9 @@ func isNumber(name string) bool {
 	return isHex && strings.Trim(digits, "0123456789abcdef") == ""
 }
 
-// legacyIPv4 reads an address as the C function inet_aton does, which some
-// resolvers still ask: one to four parts, each decimal, octal after a 0, or
-// hex after 0x, of which the last fills all the bytes that remain.
+// legacyIPv4 parses an address as the C function inet_aton does, which some resolvers still use. It
+// has one to four parts: decimal, octal after a 0, or hex after 0x. The last part fills the
+// remaining bytes.
 func legacyIPv4(text string) (netip.Addr, bool) {
 	parts := strings.Split(text, ".")
 	if len(parts) > 4 {

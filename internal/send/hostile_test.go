@@ -101,7 +101,7 @@ func TestAnAnswerThatIsNotHTTPIsAFailureWithoutAStatus(t *testing.T) {
 	}
 }
 
-// dribble writes text, and then the same byte for ever.
+// dribble writes text, and then the same byte forever.
 func dribble(text, drop string) func(*peer) {
 	return func(p *peer) {
 		p.request()
@@ -198,7 +198,7 @@ func TestACompressedAnswerIsKeptAsItCameAndNotInflated(t *testing.T) {
 	_, err := w.Write(make([]byte, 1<<20)) // about 1 KB when packed
 	require.NoError(t, err)
 	require.NoError(t, w.Close())
-	packed := strings.Repeat(mebibyte.String(), 50) // gzip goes on with the next member
+	packed := strings.Repeat(mebibyte.String(), 50) // gzip continues with the next member
 	answer := fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n%s", len(packed), packed)
 	out := verdictOn(t, opened(), answering(answer))
 	require.True(t, out.OK())

@@ -11,11 +11,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The tests of this file are not parallel: they measure, or divert, what
-// belongs to the whole process.
+// The tests of this file aren't parallel, because they measure or redirect state of the whole
+// process.
 
-// flood sends the same chunk until the other side has had enough or the
-// amount, in bytes, is sent. It returns what was sent.
+// flood sends the same chunk until the connection fails or the amount, in bytes, is sent. It
+// returns the number of bytes sent.
 func flood(p *peer, chunk string, amount int) int {
 	bytes, sent := []byte(chunk), 0
 	for sent < amount {
@@ -60,11 +60,11 @@ func TestAnEndlessAnswerFillsNeitherMemoryNorTheNetwork(t *testing.T) {
 			out := post(t, s, r.url("/"))
 			runtime.ReadMemStats(&after)
 			require.Equal(t, c.want, out.Error)
-			// TotalAlloc counts what was freed, too. The bounds of an attempt
-			// add up to 150 KiB; headers cost some multiple once parsed.
+			// TotalAlloc includes freed memory. The limits of an attempt add up to 150 KiB, and
+			// parsed headers cost a multiple of their size.
 			require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(8<<20))
-			// What was sent lies in the buffers of the two sockets, which
-			// take a few megabytes on loopback.
+			// The sent bytes are in the buffers of the two sockets, which take a few megabytes on
+			// loopback.
 			require.Less(t, <-sent, 32<<20)
 		})
 	}
@@ -92,7 +92,7 @@ func TestBytesAfterAnAnswerReachNeitherTheLogNorTheNextAttempt(t *testing.T) {
 					return
 				}
 				p.say(answer + response("418 Forged", "t0ken"))
-				p.untilGone() // what the transport prints, it prints before it closes
+				p.untilGone() // the transport prints before it closes
 				close(gone)
 			})
 			s := newSender(t, opened())

@@ -9,13 +9,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// proxyVariables are all that programs know.
+// proxyVariables are all proxy variables that programs read.
 var proxyVariables = []string{
 	"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy", "REQUEST_METHOD",
 }
 
-// Not parallel: the variables belong to the whole process. net/http reads them once in
-// a process, so it is the attempts that show it, with whatever they are at first.
+// The test isn't parallel, because the variables belong to the whole process. net/http reads them
+// only once per process. The attempts therefore test whichever values come first.
 func TestNoProxyVariableChangesWhereAnAttemptGoesOrWhatIsAllowed(t *testing.T) {
 	proxy := receive(t, answering(response("200 OK", "")))
 	r := receive(t, serving(response("204 No Content", "")))
@@ -30,7 +30,7 @@ func TestNoProxyVariableChangesWhereAnAttemptGoesOrWhatIsAllowed(t *testing.T) {
 		}
 		after := []bool{guards[0].Allowed(four), guards[0].Allowed(six), guards[1].Allowed(four), guards[1].Allowed(six)}
 		o := opened()
-		// The random addresses as well, because net/http spares loopback the proxy.
+		// The random addresses are tested, too, because net/http uses no proxy for loopback.
 		o.Resolver = &names{table: map[string][]string{"receiver.test": {"127.0.0.1"}, "random.test": {four.String(), "10.128.0.1"}}}
 		s := newSender(t, o)
 		return post(t, s, "http://receiver.test:"+r.port()+"/").Status == 204 &&

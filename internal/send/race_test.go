@@ -2,5 +2,5 @@
 
 package send
 
-// raceDetector says that the tests run under it.
+// raceDetector says that the tests run with the race detector.
 const raceDetector = true

@@ -20,17 +20,17 @@ import (
 
 const testSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
-// short is the timeout of attempts that are meant to run into it.
+// short is the timeout of attempts that are expected to time out.
 const short = 300 * time.Millisecond
 
-// received is a request as it came over the wire.
+// received is a request as it arrived over the wire.
 type received struct {
 	line   string
 	header textproto.MIMEHeader
 	body   string
 }
 
-// receiver is a server of raw connections that follows a script for each.
+// receiver is a server of raw connections that runs a script for each.
 type receiver struct {
 	addr  string
 	conns atomic.Int32
@@ -39,8 +39,7 @@ type receiver struct {
 	requests []received
 }
 
-// peer is one connection, seen from the receiver. A script that returns closes
-// it.
+// peer is one connection, seen from the receiver. It closes when the script returns.
 type peer struct {
 	net.Conn
 	in   *bufio.Reader
@@ -48,8 +47,8 @@ type peer struct {
 	nth  int // the number of the connection, from 1
 }
 
-// receive starts a receiver on loopback; it is gone when the test ends. Any
-// wrapping of the listener, as by TLS, is the caller's.
+// receive starts a receiver on loopback, which stops when the test ends. wrap may wrap the
+// listener, for example in TLS.
 func receive(t *testing.T, script func(*peer), wrap ...func(net.Listener) net.Listener) *receiver {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -95,7 +94,7 @@ func (r *receiver) got() []received {
 	return append([]received(nil), r.requests...)
 }
 
-// request reads one request and records it. It is false when none came.
+// request reads one request and records it. It returns false if none arrived.
 func (p *peer) request() bool {
 	text := textproto.NewReader(p.in)
 	line, err := text.ReadLine()
@@ -117,16 +116,16 @@ func (p *peer) request() bool {
 	return true
 }
 
-// say writes and reports whether the other side still listens.
+// say writes text and reports whether the other side still accepts it.
 func (p *peer) say(text string) bool {
 	_, err := io.WriteString(p, text)
 	return err == nil
 }
 
-// untilGone waits for the sender to end the connection.
+// untilGone waits until the sender closes the connection.
 func (p *peer) untilGone() { _, _ = io.Copy(io.Discard, p.in) }
 
-// answering is the script that reads a request, says text and hangs up.
+// answering returns a script that reads a request, writes text and closes the connection.
 func answering(text string) func(*peer) {
 	return func(p *peer) {
 		if p.request() {
@@ -135,7 +134,7 @@ func answering(text string) func(*peer) {
 	}
 }
 
-// serving is the script that answers request after request.
+// serving returns a script that answers each request.
 func serving(text string) func(*peer) {
 	return func(p *peer) {
 		for p.request() && p.say(text) {
@@ -148,7 +147,7 @@ func response(status, body string) string {
 	return "HTTP/1.1 " + status + "\r\nContent-Length: " + strconv.Itoa(len(body)) + "\r\n\r\n" + body
 }
 
-// names is a Resolver over a fixed table that counts its look-ups.
+// names is a Resolver with a fixed table that counts its lookups.
 type names struct {
 	table   map[string][]string
 	lookups atomic.Int32
@@ -167,7 +166,7 @@ func (n *names) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, er
 	return addrs, nil
 }
 
-// opened are Options that reach the receivers of the tests.
+// opened returns Options that reach the receivers of the tests.
 func opened() Options {
 	return Options{AllowCIDRs: prefixes("127.0.0.0/8"), AllowHTTP: true}
 }
@@ -187,7 +186,7 @@ func post(t *testing.T, s *Sender, url string) Outcome {
 	})
 }
 
-// trusting are Options that reach the receivers and trust roots.
+// trusting returns Options that reach the receivers and trust roots.
 func trusting(roots *x509.CertPool) Options {
 	o := opened()
 	o.RootCAs = roots

@@ -13,15 +13,13 @@ import (
 	"earshot/webhook"
 )
 
-// newRequest makes the request with the specified headers (specification, Delivery
-// headers), those of Standard Webhooks, and traceparent where the attempt is traced; HTTP
-// itself adds Host and Content-Length.
+// newRequest builds the request. It has the headers of the specification (Delivery headers), those
+// of Standard Webhooks, and traceparent if the attempt is traced. HTTP itself adds Host and
+// Content-Length.
 //
-// There is no Idempotency-Key header and must never be one: with it, the
-// transport takes a POST for repeatable and sends it again when a kept
-// connection breaks. GetBody is safe without it. It serves the one case in
-// which the transport found a kept connection dead before it wrote a byte,
-// and takes a fresh one.
+// Never add an Idempotency-Key header: with it, the transport treats a POST as repeatable and sends
+// it again when a reused connection breaks. GetBody is safe without that header. The transport then
+// calls it only if a reused connection was dead before the first byte was written.
 func newRequest(ctx context.Context, target *url.URL, r Request, at time.Time) *http.Request {
 	body := func() (io.ReadCloser, error) {
 		if len(r.Body) == 0 {
@@ -54,7 +52,7 @@ func newRequest(ctx context.Context, target *url.URL, r Request, at time.Time) *
 	return request.WithContext(ctx)
 }
 
-// signature is the value of our header, with a second v1 while the secret is rotated.
+// signature returns the value of our header, with a second v1 while the secret is being rotated.
 func signature(r Request, at time.Time) string {
 	if r.Former == "" {
 		return webhook.Sign(r.Secret, at, r.Body)
@@ -62,8 +60,7 @@ func signature(r Request, at time.Time) string {
 	return webhook.SignRotating(r.Secret, r.Former, at, r.Body)
 }
 
-// signStandard adds the headers of Standard Webhooks, where the secret is one that its
-// libraries take.
+// signStandard adds the headers of Standard Webhooks if its libraries accept the secret.
 func signStandard(h http.Header, r Request, at time.Time) {
 	var signatures []string
 	for _, secret := range []string{r.Secret, r.Former} {

@@ -13,38 +13,37 @@ import (
 )
 
 const (
-	// AttemptTimeout is the time of an attempt, from looking the name up to
-	// the last byte of the answer's body.
+	// AttemptTimeout limits an attempt, from the DNS lookup to the last byte of the answer's body.
 	AttemptTimeout = 10 * time.Second
-	// maxHeader bounds the headers of an answer together with those of all
-	// 1xx answers before it, in bytes. Browsers and servers agree on less.
+	// maxHeader limits the headers of an answer together with those of all 1xx answers before it,
+	// in bytes. Browsers and servers accept less.
 	maxHeader = 64 << 10
-	// maxRead bounds the body that is read, in bytes. Most answers end before
-	// it, and a connection whose answer was read to its end serves again.
+	// maxRead limits the bytes of a body that are read. Most bodies are shorter. Only a connection
+	// whose answer was read to its end can be reused.
 	maxRead = 64 << 10
-	// maxKept bounds the body that is kept, in bytes: enough for an error
-	// page, little enough for a table of attempts.
+	// maxKept limits the bytes of a body that are kept: enough for an error page, and small enough
+	// for a table of attempts.
 	maxKept = 16 << 10
-	// maxIdle and maxIdlePerHost bound the kept connections. 64 attempts run at
-	// once toward one webhook, and each comes back for its connection; 256 stays far below
-	// the usual limit of 1024 open files.
+	// maxIdle and maxIdlePerHost limit the idle connections. Up to 64 attempts to one webhook run
+	// at the same time, and each needs its connection again. 256 is far below the usual limit of
+	// 1024 open files.
 	maxIdle        = 256
 	maxIdlePerHost = 64
-	// idleTimeout ends an idle connection: shorter than the 60 s of most
-	// proxies, longer than the pause between events of a busy organization.
+	// idleTimeout closes an idle connection. It is shorter than the 60 s of most proxies, and
+	// longer than the pause between events of a busy organization.
 	idleTimeout = 30 * time.Second
 )
 
-// Options configure a Sender. The zero Options reach public addresses over
-// https with the system's certificate authorities.
+// Options configure a Sender. With the zero Options it reaches public addresses over https and uses
+// the system's certificate authorities.
 type Options struct {
-	// AllowCIDRs opens networks that are closed otherwise, see NewGuard.
+	// AllowCIDRs allows networks that are otherwise forbidden, see NewGuard.
 	AllowCIDRs []netip.Prefix
-	// AllowHTTP opens the scheme http.
+	// AllowHTTP allows the scheme http.
 	AllowHTTP bool
-	// Timeout is the time of a whole attempt; 0 is 10 s.
+	// Timeout limits a whole attempt; 0 is 10 s.
 	Timeout time.Duration
-	// RootCAs are the authorities to trust; nil is the system's.
+	// RootCAs are the trusted authorities; nil is the system's.
 	RootCAs *x509.CertPool
 	// Resolver looks names up; nil is net.DefaultResolver.
 	Resolver Resolver
@@ -52,35 +51,35 @@ type Options struct {
 
 // Request is one delivery to attempt.
 type Request struct {
-	// URL is the receiver's, judged anew by every Send.
+	// URL is the receiver's URL. Every Send checks it again.
 	URL string
-	// Secret is the webhook's whole secret, prefix included.
+	// Secret is the webhook's complete secret, including its prefix.
 	Secret string
-	// Former is the secret before, while the receiver may still go by it; empty is none.
+	// Former is the previous secret, while the receiver may still use it. It is empty if there is
+	// none.
 	Former string
 	// EventType and DeliveryID are header values: printable ASCII.
 	EventType, DeliveryID string
-	// Sequence is the event's number among its organization's; 0 is none.
+	// Sequence is the event's number within its organization; 0 is none.
 	Sequence int64
-	// TraceParent is the header of that name (W3C Trace Context); empty is none.
+	// TraceParent is the value of the traceparent header (W3C Trace Context); empty is none.
 	TraceParent string
-	// Body is the payload. It is sent byte for byte and not changed.
+	// Body is the payload. It is sent unchanged.
 	Body []byte
 }
 
-// Outcome is what became of an attempt. It holds no text of an error.
+// Outcome is the result of an attempt. It contains no error text.
 type Outcome struct {
-	// StartedAt is the wall clock in UTC at which the attempt began, which is
-	// the moment that the signature names.
+	// StartedAt is the start of the attempt in UTC. The signature contains the same time.
 	StartedAt time.Time
 	// Duration is the time to the last byte that was read.
 	Duration time.Duration
-	// Status is that of the answer, or 0 when no complete headers came.
+	// Status is the answer's status, or 0 when no complete headers arrived.
 	Status int
-	// Body is the beginning of the answer's body, at most 16 KiB, as it
-	// came: compressed, not UTF-8 or with NUL bytes, if the receiver likes.
+	// Body is the beginning of the answer's body, at most 16 KiB, as it arrived. It may be
+	// compressed, not UTF-8, or contain NUL bytes.
 	Body []byte
-	// Error is empty after a 2xx status, and only then.
+	// Error is empty only after a 2xx status.
 	Error Class
 }
 
@@ -88,10 +87,9 @@ type Outcome struct {
 // rule 1).
 func (o Outcome) OK() bool { return o.Error == "" }
 
-// Sender makes attempts. It keeps connections to receivers between them and is
-// safe for concurrent use.
+// Sender makes attempts. It reuses connections to receivers and is safe for concurrent use.
 type Sender struct {
-	// Guard judges every URL and address; it serves registration, too.
+	// Guard checks every URL and address. Registration uses it, too.
 	Guard
 
 	timeout   time.Duration
@@ -119,16 +117,15 @@ func New(o Options) *Sender {
 	return &Sender{Guard: d.guard, timeout: timeout, transport: newTransport(d)}
 }
 
-// Timeout is how long an attempt lasts at most.
+// Timeout returns the maximum duration of an attempt.
 func (s *Sender) Timeout() time.Duration { return s.timeout }
 
-// newTransport builds the transport with every choice written out. Proxy stays
-// nil: the variables of the environment would put somebody else's machine
-// between us and the receiver, and the guard would judge the proxy's address.
+// newTransport builds the transport with explicit settings. Proxy stays nil: a proxy from the
+// environment would see the requests, and the guard would check the proxy's address.
 func newTransport(d *dialer) *http.Transport {
-	// HTTP/1.1 only. Over HTTP/2 the transport sends a request again, up to
-	// six times, when the receiver refuses the stream, and buffers megabytes
-	// of a body that nobody reads. One small POST at a time gains nothing.
+	// HTTP/1.1 only. Over HTTP/2 the transport repeats a request up to six times when the receiver
+	// refuses the stream, and it buffers megabytes of unread body. Single small POSTs gain nothing
+	// from HTTP/2.
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	return &http.Transport{
@@ -144,20 +141,17 @@ func newTransport(d *dialer) *http.Transport {
 	}
 }
 
-// Close ends the connections that are idle. Attempts under way go on; their
-// connections end by idleness.
+// Close closes the idle connections. Attempts under way continue, and their connections close by
+// the idle timeout.
 func (s *Sender) Close() { s.transport.CloseIdleConnections() }
 
-// Send makes one attempt and never more than one: it signs r at this moment,
-// posts it, reads the answer, and says what happened. It does not fail
-// otherwise than by Outcome.Error.
+// Send makes exactly one attempt: it signs r, posts it, reads the answer, and returns the outcome.
+// Errors are reported only in Outcome.Error.
 //
-// The status decides as soon as the headers are complete. A 2xx whose body
-// then stalls, breaks off or has another length than announced is a success:
-// the receiver said that it has the event, and to send it again would be
-// wrong. The attempt ends by its timeout, or when ctx does, all the same. When
-// ctx ended it, Error is Timeout; the caller, who knows, should not hold that
-// against the receiver.
+// The status decides as soon as the headers are complete. A 2xx is a success even if its body
+// stalls, breaks off or has a wrong length. The receiver has confirmed the event, and a second
+// delivery would be a duplicate. The attempt still ends by its timeout or with ctx. If ctx ended
+// it, Error is Timeout, and the caller should not count that against the receiver.
 func (s *Sender) Send(ctx context.Context, r Request) Outcome {
 	started := time.Now()
 	out := Outcome{StartedAt: started.Round(0).UTC()}
@@ -175,8 +169,8 @@ func (s *Sender) attempt(ctx context.Context, r Request, started time.Time, out 
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	f := &flight{}
-	// The transport and not a http.Client, which follows redirects and puts
-	// the URL into its errors.
+	// The transport is used directly, because http.Client follows redirects and puts the URL into
+	// its errors.
 	answer, err := s.transport.RoundTrip(newRequest(f.watch(ctx), target, r, started)) //nolint:bodyclose // readBody closes it
 	if err != nil {
 		out.Error = ofError(ctx, err, f)
@@ -186,12 +180,12 @@ func (s *Sender) attempt(ctx context.Context, r Request, started time.Time, out 
 	out.Body = readBody(answer)
 }
 
-// readBody returns the beginning of the body and closes it. Errors are not
-// told: the status has decided.
+// readBody returns the beginning of the body and closes it. It ignores errors, because the status
+// has already decided.
 func readBody(answer *http.Response) []byte {
 	defer func() { _ = answer.Body.Close() }()
 	if answer.StatusCode < http.StatusOK {
-		return nil // 101: what follows is another protocol, without an end
+		return nil // 101: another protocol without an end follows
 	}
 	kept := make([]byte, maxKept)
 	n, err := io.ReadFull(answer.Body, kept)

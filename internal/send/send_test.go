@@ -162,7 +162,7 @@ func TestADeliveryThatHTTPCannotCarryIsNotSent(t *testing.T) {
 }
 
 func TestTheProxyOfTheEnvironmentIsNotUsed(t *testing.T) {
-	// Not parallel: the variables belong to the whole process.
+	// The test isn't parallel, because the variables belong to the whole process.
 	proxy := receive(t, answering(response("200 OK", "")))
 	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"} {
 		t.Setenv(name, "http://"+proxy.addr)
@@ -171,7 +171,7 @@ func TestTheProxyOfTheEnvironmentIsNotUsed(t *testing.T) {
 	t.Setenv("no_proxy", "")
 	r := receive(t, answering(response("204 No Content", "")))
 	o := opened()
-	// A name, because net/http spares loopback addresses the proxy anyway.
+	// The URL has a name, because net/http uses no proxy for loopback addresses.
 	o.Resolver = &names{table: map[string][]string{"receiver.test": {"127.0.0.1"}}}
 	out := post(t, newSender(t, o), "http://receiver.test:"+r.port()+"/")
 	require.Equal(t, 204, out.Status)

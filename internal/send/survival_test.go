@@ -21,15 +21,15 @@ import (
 	"earshot/internal/testkit/tier"
 )
 
-// hostile is a receiver of the worst kind, and what an attempt at it comes to.
+// hostile is a malicious receiver, with the expected class of an attempt at it.
 type hostile struct {
 	script func(*peer)
-	tls    *tls.Config // nil is http, unless it stalls in the handshake
+	tls    *tls.Config // nil is http, unless stalls is set
 	stalls bool
 	want   Class
 }
 
-// start starts one and returns its URL.
+// start starts the receiver and returns its URL.
 func (h hostile) start(t *testing.T) string {
 	t.Helper()
 	switch {
@@ -42,7 +42,7 @@ func (h hostile) start(t *testing.T) string {
 	}
 }
 
-// hostiles are all that this package knows.
+// hostiles returns all malicious receivers.
 func hostiles(t *testing.T, a *authority) map[string]hostile {
 	t.Helper()
 	line := "X-Filler: " + strings.Repeat("x", 8<<10) + "\r\n"
@@ -92,7 +92,7 @@ func hostiles(t *testing.T, a *authority) map[string]hostile {
 	}
 }
 
-// inflating is an answer of 50 KB whose body inflates to 50 MiB.
+// inflating returns an answer of 50 KB whose body inflates to 50 MiB.
 func inflating(t *testing.T) string {
 	t.Helper()
 	var mebibyte bytes.Buffer
@@ -100,19 +100,19 @@ func inflating(t *testing.T) string {
 	_, err := w.Write(make([]byte, 1<<20))
 	require.NoError(t, err)
 	require.NoError(t, w.Close())
-	packed := strings.Repeat(mebibyte.String(), 50) // gzip goes on with the next member
+	packed := strings.Repeat(mebibyte.String(), 50) // gzip continues with the next member
 	return fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n%s", len(packed), packed)
 }
 
-// ofEach kind there are so many at once: with more than twenty kinds, three webhooks'
-// worth of places.
+// ofEach is the number of receivers of each kind. With more than twenty kinds, they fill the slots
+// of three webhooks.
 const ofEach = 8
 
-// maxGrowth is how much the heap, and what the process takes, may grow.
+// maxGrowth is the limit for the growth of the heap and of the resident memory.
 const maxGrowth = 50 << 20
 
-// TestAllHostileReceiversAtOnceCostLessThan50MiB isn't parallel: it measures the
-// process. Its receivers live in it, so their memory counts, too.
+// TestAllHostileReceiversAtOnceCostLessThan50MiB isn't parallel, because it measures the process.
+// The receivers are in the same process, so their memory counts, too.
 func TestAllHostileReceiversAtOnceCostLessThan50MiB(t *testing.T) {
 	tier.Slow(t, "a hundred hostile receivers at once")
 	a := newAuthority(t)
@@ -125,7 +125,7 @@ func TestAllHostileReceiversAtOnceCostLessThan50MiB(t *testing.T) {
 	}
 	var targets []target
 	for name, h := range all {
-		for range ofEach { // receivers of their own: whoever takes over a connection that just ended is reset
+		for range ofEach { // separate receivers, because a connection that has just ended is reset
 			targets = append(targets, target{name, h.start(t), h.want})
 		}
 	}
@@ -141,7 +141,7 @@ func TestAllHostileReceiversAtOnceCostLessThan50MiB(t *testing.T) {
 	t.Logf("%d attempts at once, at hostile receivers of %d kinds: the heap grew by %.1f MiB, the process by %.1f MiB",
 		len(targets), len(all), float64(heap)/(1<<20), float64(resident)/(1<<20))
 	require.Less(t, heap, int64(maxGrowth))
-	if !raceDetector { // which takes several times as much for itself
+	if !raceDetector { // which multiplies the memory use
 		require.Less(t, resident, int64(maxGrowth))
 	}
 	for i, out := range outcomes {
@@ -154,9 +154,9 @@ func TestAllHostileReceiversAtOnceCostLessThan50MiB(t *testing.T) {
 	require.True(t, post(t, s, fine.url("/")).OK(), "the sender lives")
 }
 
-// watchMemory looks every few milliseconds. What it returns ends that and says how far
-// above the beginning the heap and the resident memory were at most, in bytes; the
-// latter is 0 where the system doesn't tell.
+// watchMemory samples the memory every few milliseconds. The returned function stops it and returns
+// the highest growth of the heap and of the resident memory, in bytes. The resident growth is 0 on
+// systems that don't report it.
 func watchMemory() (peak func() (heap, resident int64)) {
 	done, ended := make(chan struct{}), make(chan struct{})
 	heap0, resident0 := memory()

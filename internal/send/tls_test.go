@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// authority issues the certificates of the tests.
+// authority issues the certificates for the tests.
 type authority struct {
 	cert  *x509.Certificate
 	key   *ecdsa.PrivateKey
@@ -46,8 +46,8 @@ func newKey(t *testing.T) *ecdsa.PrivateKey {
 	return key
 }
 
-// issue returns a certificate for 127.0.0.1 and receiver.test that change may
-// spoil, signed by the authority or, with self, by itself.
+// issue returns a certificate for 127.0.0.1 and receiver.test, which change may make invalid. The
+// authority signs it, or with self the certificate itself.
 func (a *authority) issue(t *testing.T, self bool, change func(*x509.Certificate)) tls.Certificate {
 	t.Helper()
 	template := &x509.Certificate{

@@ -14,39 +14,43 @@ import (
 // Limits).
 const maxURL = 2048
 
-// Verdict is what the text of a URL shows. The zero Verdict finds no fault.
+// Verdict is the result of a check of a URL's text. The zero Verdict means that the URL is valid.
 type Verdict struct {
-	// Class is InvalidURL or BlockedAddress, or empty when nothing is wrong.
+	// Class is InvalidURL or BlockedAddress, or empty when the URL is valid.
 	Class Class
-	// Reason is a fixed phrase for the user whose URL it is, to follow the
-	// words "the URL". It holds no part of the URL.
+	// Reason is a fixed phrase for the owner of the URL, which follows the words "the URL". It
+	// contains no part of the URL.
 	Reason string
 }
 
-// OK reports whether nothing is wrong.
+// OK reports whether the URL is valid.
 func (v Verdict) OK() bool { return v.Class == "" }
 
 func invalid(reason string) Verdict { return Verdict{InvalidURL, reason} }
 
 var blocked = Verdict{BlockedAddress, "points to an address that is not public"}
 
-// CheckURL judges the text of a URL, at registration or before an attempt.
-// InvalidURL is for one that is not absolute, not of the scheme https (or
-// http, where that is allowed), longer than 2048 characters, or that has user
-// information, a fragment, an impossible host or port, a blank, a control
-// character or a backslash. BlockedAddress is for a host that is an address
-// which Allowed refuses, in any spelling that some resolver understands, or a
-// name under localhost.
+// CheckURL checks the text of a URL, at registration or before an attempt.
 //
-// It looks no name up: a URL without fault may still be refused when the
-// connection is made.
+// The verdict is InvalidURL in these cases:
+//   - The URL isn't absolute, or is longer than 2048 characters.
+//   - The scheme isn't https (or http, if that is allowed).
+//   - The URL has user information, a fragment, or an impossible host or port.
+//   - The URL contains a blank, a control character or a backslash.
+//
+// The verdict is BlockedAddress in these cases:
+//   - The host is an address that Allowed refuses, in any spelling that some resolver accepts.
+//   - The host is a name under localhost.
+//
+// CheckURL makes no DNS lookup. A valid URL may therefore still be refused when the connection is
+// made.
 func (g Guard) CheckURL(raw string) Verdict {
 	_, verdict := g.target(raw)
 	return verdict
 }
 
-// target is CheckURL with the URL to send to: host in ASCII and lower case, as
-// it was judged, so that nothing between here and the dialer reads it anew.
+// target runs CheckURL and also returns the URL to send to. Its host is in ASCII and lower case,
+// exactly as it was checked, so that the dialer doesn't interpret the text again.
 func (g Guard) target(raw string) (*url.URL, Verdict) {
 	if v := checkText(raw); !v.OK() {
 		return nil, v
@@ -79,7 +83,7 @@ func (g Guard) target(raw string) (*url.URL, Verdict) {
 	return u, Verdict{}
 }
 
-// checkText refuses the characters that programs read in different ways.
+// checkText rejects characters that programs interpret in different ways.
 func checkText(raw string) Verdict {
 	switch {
 	case !utf8.ValidString(raw):
@@ -87,7 +91,7 @@ func checkText(raw string) Verdict {
 	case utf8.RuneCountInString(raw) > maxURL:
 		return invalid("must have at most 2048 characters")
 	case strings.ContainsFunc(raw, func(r rune) bool {
-		// A browser takes a backslash for a slash, and ends the host there.
+		// Browsers treat a backslash as a slash, which ends the host.
 		return unicode.IsControl(r) || unicode.IsSpace(r) || r == '\\'
 	}):
 		return invalid("must not hold blanks, control characters or backslashes")

@@ -148,7 +148,7 @@ func TestWhatConfigurationOpensIsAcceptedAtRegistration(t *testing.T) {
 		"http://example.com/":     "",
 		"http://[::1]/":           BlockedAddress,
 		"http://10.0.0.1/":        BlockedAddress,
-		"http://127.1/":           InvalidURL, // not every resolver knows it
+		"http://127.1/":           InvalidURL, // not every resolver accepts it
 	} {
 		require.Equal(t, want, g.CheckURL(raw).Class, raw)
 	}
@@ -156,8 +156,8 @@ func TestWhatConfigurationOpensIsAcceptedAtRegistration(t *testing.T) {
 	require.Equal(t, InvalidURL, NewGuard(prefixes("127.0.0.0/8"), false).CheckURL("http://127.0.0.1/").Class)
 }
 
-// FuzzCheckURL looks for an accepted URL that, read independently, breaks a
-// rule, and for a reason that repeats the URL.
+// FuzzCheckURL searches for an accepted URL that breaks a rule when parsed independently, and for a
+// reason that repeats the URL.
 func FuzzCheckURL(f *testing.F) {
 	for _, raw := range []string{
 		"https://example.com/hook?x=y", "https://127.1/", "https://[::ffff:127.0.0.1]:80/", "https://①②⑦.1/",
@@ -188,7 +188,7 @@ func FuzzCheckURL(f *testing.F) {
 		_, isAddress := legacyIPv4(strings.TrimSuffix(again.Hostname(), "."))
 		_, err = netip.ParseAddr(again.Hostname())
 		require.Equal(t, isAddress && !strings.Contains(again.Host, "["), err == nil && !strings.Contains(again.Host, "["))
-		// Judging what was judged changes nothing.
+		// Checking the result again changes nothing.
 		twice, verdict := g.target(target.String())
 		require.True(t, verdict.OK() || len(target.String()) > maxURL, verdict.Reason)
 		if verdict.OK() {
