@@ -66,8 +66,8 @@ const (
 	demoState, demoBegun, demoComplete = "demo", "begun", "complete"
 	// demoCurrency is the currency of the contacts' revenue.
 	demoCurrency = "EUR"
-	// demoAttemptsWait bounds the wait for the first attempts. They take about a second.
-	demoAttemptsWait = time.Minute
+	// demoRetryDelays are short, so that a person sees deliveries fail for good, after some six minutes.
+	demoRetryDelays = "5s,20s,1m,5m"
 )
 
 // demo fills the organization of a running stack, through the public API only, and receives its webhook.
@@ -176,9 +176,6 @@ func (d *demo) fill(ctx context.Context) error {
 		}
 		d.report("%s: %d posts", b.Name, len(b.Posts))
 	}
-	if err := d.failRefusedDeliveries(ctx); err != nil {
-		return err
-	}
 	if err := d.fillChangelog(ctx, first); err != nil {
 		return err
 	}
@@ -281,31 +278,6 @@ func (d *demo) fillPost(ctx context.Context, b demoBoard, i int, board string, t
 	}
 	_, err = d.client.Posts.Update(ctx, made.ID, earshot.UpdatePostRequest{Status: &p.Status})
 	return err
-}
-
-// failRefusedDeliveries ends the deliveries that the receiver has refused once, as an operator would who gives
-// up on a receiver: a disabled webhook fails its pending deliveries. Their retries would take over an hour.
-func (d *demo) failRefusedDeliveries(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, demoAttemptsWait)
-	defer cancel()
-	for attempted := false; !attempted; {
-		attempted = true
-		for delivery, err := range d.client.Deliveries.List(ctx, d.webhook.ID, earshot.ListDeliveriesParams{Status: earshot.DeliveryStatusPending}).All() {
-			if err != nil {
-				return err
-			}
-			attempted = attempted && delivery.AttemptCount > 0
-		}
-		if pause(ctx) != nil {
-			return errors.Wrap(ctx.Err(), "wait for the first attempts")
-		}
-	}
-	for _, enabled := range []bool{false, true} {
-		if _, err := d.client.Webhooks.Update(ctx, d.webhook.ID, earshot.UpdateWebhookRequest{Enabled: &enabled}); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func (d *demo) fillChangelog(ctx context.Context, board string) error {

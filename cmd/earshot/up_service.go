@@ -110,6 +110,9 @@ func (u *up) settings() []string {
 		{mailDirVariable, u.dir.mail()},
 		{"EARSHOT_DRAIN_DELAY", "0s"}, // nobody balances
 	}, u.secrets...)
+	if u.withDemo {
+		defaults = append(defaults, setting{"EARSHOT_WEBHOOK_RETRY_DELAYS", demoRetryDelays})
+	}
 	for _, s := range defaults {
 		_, said := environ.LookupEnv(s.name)
 		_, fromFile := environ.LookupEnv(s.name + "_FILE")
