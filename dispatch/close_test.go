@@ -16,7 +16,7 @@ import (
 	"earshot/internal/publicid"
 )
 
-// stalled is a dispatcher whose Temporal takes connections and never answers, and what it logs.
+// stalled returns a dispatcher and its log. Its Temporal accepts connections and never answers.
 func stalled(t *testing.T) (*dispatch.Dispatcher, *bytes.Buffer) {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -35,8 +35,8 @@ func pendingDeliveries(n int) []change.PendingDelivery {
 	return all
 }
 
-// requireIdle wants a dispatcher that starts and sends nothing, and has nothing waiting: only then
-// is there nothing to drain. It sends until no request is left.
+// requireIdle requires that the dispatcher has nothing under way and nothing waiting. Drain returns
+// before its timeout only in that case.
 func requireIdle(t *testing.T, d *dispatch.Dispatcher) {
 	t.Helper()
 	soon, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -45,8 +45,8 @@ func requireIdle(t *testing.T, d *dispatch.Dispatcher) {
 	require.NoError(t, soon.Err())
 }
 
-// TestNothingRunsAfterAClose reads the log without a lock: the race detector would find
-// whoever still writes.
+// TestNothingRunsAfterAClose reads the log without a lock, so the race detector reports a goroutine
+// that still writes to it.
 func TestNothingRunsAfterAClose(t *testing.T) {
 	t.Parallel()
 	d, logged := stalled(t)

@@ -8,24 +8,24 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// Connection is the one client of a process, of a Temporal that may be away when
-// the process starts. The SDK's own lazy client has a data race between its first
-// calls when they start workflows eagerly.
+// Connection holds the one Temporal client of a process. Temporal may be down when the process
+// starts. It replaces the SDK's lazy client, whose first calls have a data race when they start
+// workflows eagerly.
 type Connection struct {
 	options client.Options
-	// dialing has one place, for who dials.
+	// dialing has one slot, so that one goroutine dials at a time.
 	dialing chan struct{}
 
 	mu     sync.Mutex
 	client client.Client
 }
 
-// NewConnection doesn't connect yet.
+// NewConnection returns a connection that dials on the first call of Client.
 func NewConnection(o client.Options) *Connection {
 	return &Connection{options: o, dialing: make(chan struct{}, 1)}
 }
 
-// Namespace is the one that the client works in.
+// Namespace returns the namespace of the client.
 func (c *Connection) Namespace() string {
 	if c.options.Namespace == "" {
 		return client.DefaultNamespace
@@ -33,8 +33,8 @@ func (c *Connection) Namespace() string {
 	return c.options.Namespace
 }
 
-// Client returns the client, which connects at the first call that succeeds. An
-// error says that Temporal doesn't answer.
+// Client returns the client. It dials until one call has succeeded. An error means that Temporal
+// does not answer.
 func (c *Connection) Client(ctx context.Context) (client.Client, error) {
 	if known := c.known(); known != nil {
 		return known, nil
@@ -64,7 +64,7 @@ func (c *Connection) known() client.Client {
 	return c.client
 }
 
-// Close gives the connection back, if there is one.
+// Close closes the client, if there is one.
 func (c *Connection) Close() {
 	if known := c.known(); known != nil {
 		known.Close()

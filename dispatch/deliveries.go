@@ -16,18 +16,18 @@ import (
 )
 
 const (
-	// Starts under way at once. While all are, further deliveries wait and the next
-	// start takes up to a group of them: an idle service starts one workflow for each
-	// delivery at once, a busy one forms groups by itself.
+	// The maximum number of concurrent starts. When it is reached, further deliveries wait, and the next
+	// start takes a group of them. An idle service therefore starts one workflow per delivery
+	// without delay, and a busy service forms groups.
 	startsAtOnce = 2
-	// Above an attempt's 10 s, so that a first round fits into one workflow
-	// task even when a receiver uses its whole time, and above the lease of one,
-	// which ends after 12 s: what a kill cut off is made again when both are over,
-	// so within 5 s of the attempt's own time, with 2 s to spare for a backlog.
+	// It is longer than an attempt's 10 s, so the first round fits into one workflow task even if a
+	// receiver uses its whole time. It is also longer than the attempt's lease of 12 s. An attempt
+	// that a kill interrupted is repeated when both have ended. That is within 5 s of the attempt's
+	// own time, with 2 s to spare for a backlog.
 	workflowTaskTimeout = 13 * time.Second
 )
 
-// Deliver queues deliveries for their start and returns at once.
+// Deliver queues deliveries for their start and does not block.
 func (d *Dispatcher) Deliver(deliveries []change.PendingDelivery) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -46,8 +46,8 @@ func (d *Dispatcher) Deliver(deliveries []change.PendingDelivery) {
 	d.startMore()
 }
 
-// startMore begins to start what waits, unless as many starts are under way as may be. Its
-// caller holds the lock.
+// startMore starts waiting deliveries in the background unless startsAtOnce is reached. The caller
+// holds the lock.
 func (d *Dispatcher) startMore() {
 	if d.starting < startsAtOnce && d.deliveries.Size() > 0 {
 		d.starting++
@@ -55,7 +55,7 @@ func (d *Dispatcher) startMore() {
 	}
 }
 
-// startGroups starts one group after the other until none is due.
+// startGroups starts one group after another until none is due.
 func (d *Dispatcher) startGroups() {
 	for {
 		group := d.nextGroup()
@@ -69,8 +69,8 @@ func (d *Dispatcher) startGroups() {
 	}
 }
 
-// nextGroup takes a group from the queue. When none is due it ends its caller's turn, and
-// has the queue looked at again when one is.
+// nextGroup takes a group from the queue. If none is due, it counts the caller as finished and sets
+// a timer for the next due group.
 func (d *Dispatcher) nextGroup() []change.PendingDelivery {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -92,8 +92,8 @@ func (d *Dispatcher) nextGroup() []change.PendingDelivery {
 	return group
 }
 
-// groupID is the delivery's own id for a group of one; a larger group adds how
-// many more there are.
+// groupID returns the workflow id of a group. It is the first delivery's id, followed in a larger
+// group by the number of further deliveries.
 func groupID(group []change.PendingDelivery) string {
 	if len(group) == 1 {
 		return group[0].ID.String()
@@ -101,8 +101,8 @@ func groupID(group []change.PendingDelivery) string {
 	return fmt.Sprintf("%s+%d", group[0].ID, len(group)-1)
 }
 
-// start reports whether the group is done with: its workflow runs, or Temporal answered
-// that it can't, which leaves it to the sweep.
+// start starts the group's workflow. It returns false if the caller has to try again. It returns
+// true if the workflow runs, or if Temporal refused it, which leaves the group to the sweep.
 func (d *Dispatcher) start(group []change.PendingDelivery) bool {
 	ctx, cancel := context.WithTimeout(d.life, startTimeout)
 	defer cancel()
@@ -121,14 +121,14 @@ func (d *Dispatcher) start(group []change.PendingDelivery) bool {
 	_, err = c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
 		ID:        groupID(group),
 		TaskQueue: workflows.MainQueue,
-		// A run that is open looks after its deliveries; a closed one may be
-		// started again, because the rows decide what is still to be done.
+		// An open run continues with its deliveries. A closed run may be followed by another,
+		// because the rows determine the remaining work.
 		WorkflowIDReusePolicy:                    enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 		WorkflowIDConflictPolicy:                 enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
 		WorkflowExecutionErrorWhenAlreadyStarted: true,
 		WorkflowTaskTimeout:                      workflowTaskTimeout,
-		// This process has the worker too, most of the time: then the first
-		// workflow task comes back with the answer to the start.
+		// Most processes also run the worker. An eager start then returns the first workflow task
+		// with its answer.
 		EnableEagerStart:      d.eager,
 		TypedSearchAttributes: attributesOf(group),
 		Priority:              fairnessOf(group),
@@ -142,8 +142,8 @@ func (d *Dispatcher) start(group []change.PendingDelivery) bool {
 		}
 		return true
 	}
-	// Never told to the caller, whose change is committed: the sweep starts what
-	// stays pending.
+	// The caller gets no error, because its change is committed. The sweep starts deliveries that
+	// stay pending.
 	again := unreachable(err)
 	d.log.Warn("start deliveries", "deliveries", len(group), "first", group[0].ID, "error", err, "again", again)
 	return !again

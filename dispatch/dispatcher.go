@@ -1,6 +1,5 @@
-// Package dispatch is the client's side of Temporal: the connection, and the only place
-// that starts runs, signals them, asks for them and sets schedules up. It knows workflows
-// by their names and arguments.
+// Package dispatch is the client side of Temporal. It holds the connection, and it alone starts,
+// signals and queries runs and sets up schedules. It refers to workflows by name and arguments.
 package dispatch
 
 import (
@@ -19,29 +18,32 @@ import (
 )
 
 const (
-	// A call tries to reach Temporal for startTimeout, then goes to the end of the queue, and
-	// the next try comes after startPause. The queue lasts as long as the process, so its runs
-	// start as soon as Temporal is back. The sweep starts the runs of a process that died.
+	// A call tries to reach Temporal for startTimeout. A failed call goes to the end of the queue,
+	// and the next call begins after startPause. The queue lasts as long as the process, so its
+	// runs start as soon as Temporal is back. The sweep starts the runs of a process that died.
 	startTimeout = 10 * time.Second
 	startPause   = time.Second
 )
 
-// Dispatcher is the domain's: it starts the runs of what is committed, and tells runs that
-// are open of changes.
+// Dispatcher starts the runs of committed changes and signals open runs about changes.
 //
-// A process ends it in this order: first whoever accepts requests stops; then Drain starts
-// what waits, while the worker can still run it; then the worker stops, whose activities
-// may hand more over until then; then Close. Whatever is handed over before Close is started
-// or logged as left to the sweep, and nothing runs after it.
+// A process shuts down in this order:
+//  1. The servers stop accepting requests.
+//  2. Drain starts the waiting runs while the worker can still execute them.
+//  3. The worker stops. Until then its activities may hand over more runs.
+//  4. Close ends the dispatcher.
+//
+// Runs that are handed over before Close are started, or logged as left to the sweep. Nothing runs
+// after Close.
 type Dispatcher struct {
 	temporal *Connection
 	groupMax int
 	eager    bool
 	lags     func(publicid.Webhook) bool
 	log      *slog.Logger
-	// sizes are those of the groups that were started.
+	// sizes records the sizes of started groups.
 	sizes metric.Int64Histogram
-	// traces are nil where there are none.
+	// traces is nil without tracing.
 	traces *telemetry.Traces
 	// life is the context of all calls; Close ends it.
 	life context.Context
@@ -50,19 +52,18 @@ type Dispatcher struct {
 	mu         sync.Mutex
 	closed     bool
 	deliveries *fairness.Queue
-	// starting counts who starts groups.
+	// starting counts the goroutines that start groups.
 	starting int
-	// wakeAt is when the queue is looked at next because a group will be due;
-	// zero where none waits.
+	// wakeAt is the time of the next timer for a group that becomes due, zero without one.
 	wakeAt time.Time
-	// requests wait for their turn; sending says that somebody sends them.
+	// requests wait for their turn. sending is true while a goroutine sends them.
 	requests []request
 	sending  bool
-	// idle tells of each end of starting and sending.
+	// idle is signalled whenever a goroutine ends starting or sending.
 	idle *sync.Cond
 }
 
-// New makes a dispatcher whose groups have at most groupMax deliveries.
+// New returns a dispatcher whose groups have at most groupMax deliveries.
 func New(c *Connection, groupMax int, log *slog.Logger) *Dispatcher {
 	d := &Dispatcher{
 		temporal: c, groupMax: groupMax, eager: true, lags: func(publicid.Webhook) bool { return false }, log: log,
@@ -74,8 +75,8 @@ func New(c *Connection, groupMax int, log *slog.Logger) *Dispatcher {
 	return d
 }
 
-// Measure has a process's metrics show the groups that are started, and what waits for
-// its start. It is called before anything is started.
+// Measure adds the sizes of started groups and the number of waiting deliveries to the process's
+// metrics. Call it before the first start.
 func (d *Dispatcher) Measure(m telemetry.Meter) {
 	d.sizes = m.Sizes("earshot_group_size", "Deliveries of a workflow that was started.", []float64{1, 2, 5, 10, 20, 40, 60})
 	m.Gauge("earshot_waiting_starts", "Deliveries that wait in this process for the start of their workflow.", func(set telemetry.Set) {
@@ -85,22 +86,21 @@ func (d *Dispatcher) Measure(m telemetry.Meter) {
 	})
 }
 
-// Trace has runs go on with the traces of the requests that caused them. It is called
-// before anything is started.
+// Trace makes runs continue the traces of the requests that caused them. Call it before the first
+// start.
 func (d *Dispatcher) Trace(t *telemetry.Traces) { d.traces = t }
 
-// ThroughQueues makes every start go through its queue. Workers with versions need
-// it: an eager start runs in this process, whatever the current version is. It is
-// called before anything is started.
+// ThroughQueues makes every start go through its task queue. Versioned workers require it, because
+// an eager start runs in this process even if its version is not current. Call it before the first
+// start.
 func (d *Dispatcher) ThroughQueues() { d.eager = false }
 
-// GatherWhere puts deliveries to webhooks that lag into streams of their own, which form
-// larger groups. Only a process that makes attempts knows of any. It is called before
-// anything is started.
+// GatherWhere puts deliveries to lagging webhooks into separate streams, which form larger groups.
+// Only a process that makes attempts can detect lagging webhooks. Call it before the first start.
 func (d *Dispatcher) GatherWhere(lags func(publicid.Webhook) bool) { d.lags = lags }
 
-// Drain waits until nothing that was handed over waits or is on its way, or for the
-// context. More may be handed over meanwhile and afterwards.
+// Drain waits until every delivery and request has been started or sent, or until the context ends.
+// Callers may hand over more during and after Drain.
 func (d *Dispatcher) Drain(ctx context.Context) {
 	stop := context.AfterFunc(ctx, func() {
 		d.mu.Lock()
@@ -115,12 +115,11 @@ func (d *Dispatcher) Drain(ctx context.Context) {
 	}
 }
 
-// busy says that something is being started or sent. Its caller holds the lock.
+// busy reports whether a goroutine starts or sends something. The caller holds the lock.
 func (d *Dispatcher) busy() bool { return d.starting > 0 || d.sending }
 
-// Close drains, and then leaves to the sweep what still waits and what is handed over from
-// then on. Calls that are under way are cut off, and it waits for their ends. A second call does
-// nothing.
+// Close drains, and then leaves everything that still waits or arrives later to the sweep. It
+// cancels running calls and waits for them to end. A second call does nothing.
 func (d *Dispatcher) Close(ctx context.Context) {
 	d.Drain(ctx)
 	d.mu.Lock()
@@ -135,8 +134,8 @@ func (d *Dispatcher) Close(ctx context.Context) {
 	}
 }
 
-// refuses reports whether the dispatcher is closed, and logs what it leaves to the sweep
-// then. Its caller holds the lock.
+// refuses reports whether the dispatcher is closed. If so, it logs the number that it leaves to the
+// sweep. The caller holds the lock.
 func (d *Dispatcher) refuses(what string, n int) bool {
 	if d.closed && n > 0 {
 		d.log.Warn("this process stops; the sweep will start what waits", what, n)
@@ -144,7 +143,7 @@ func (d *Dispatcher) refuses(what string, n int) bool {
 	return d.closed
 }
 
-// pause ends early when the dispatcher does.
+// pause waits, and ends early when the dispatcher closes.
 func (d *Dispatcher) pause(t time.Duration) {
 	select {
 	case <-d.life.Done():
@@ -152,8 +151,8 @@ func (d *Dispatcher) pause(t time.Duration) {
 	}
 }
 
-// unreachable tells a Temporal that is away or too busy, or a call that was cut off, from a
-// Temporal that says no.
+// unreachable reports whether a call failed because Temporal is down or overloaded, or because the
+// call was canceled. Other errors are refusals by Temporal.
 func unreachable(err error) bool {
 	var (
 		away    *serviceerror.Unavailable

@@ -26,8 +26,7 @@ func TestDeliveriesThatWaitTogetherShareAWorkflow(t *testing.T) {
 	t.Parallel()
 	app := apptest.Start(t, apptest.Options{})
 	dispatcher := dispatch.New(app.Connection, 60, testkit.Log(t))
-	// As long as the lists get: every delivery has another webhook and another
-	// organization.
+	// The longest possible lists: every delivery has a different webhook and organization.
 	deliveries := make([]change.PendingDelivery, 100)
 	for i := range deliveries {
 		deliveries[i] = change.PendingDelivery{
@@ -84,15 +83,15 @@ func TestADeliveryIsStartedBeforeWhatAnotherOrganizationHadWaiting(t *testing.T)
 			before++
 		}
 	}
-	// The one whose turn it was, and one that was started at the same time.
+	// The group whose turn it was, and one that was started concurrently.
 	require.LessOrEqual(t, before, 2)
 }
 
-// TestTemporalGivesOutRunsInTurnsBetweenOrganizations needs a server with task-queue
-// fairness, as internal/devstack starts it.
+// TestTemporalGivesOutRunsInTurnsBetweenOrganizations needs a server with task-queue fairness, such
+// as the one of internal/devstack.
 func TestTemporalGivesOutRunsInTurnsBetweenOrganizations(t *testing.T) {
 	t.Parallel()
-	// Without a worker, the runs wait in the queue. Alone, it holds no runs of other tests.
+	// Without a worker, the runs wait in the queue. Alone keeps runs of other tests out of it.
 	app := apptest.Start(t, apptest.Options{Alone: true})
 	dispatcher := dispatch.New(app.Connection, 1, testkit.Log(t))
 	dispatcher.ThroughQueues()
@@ -136,9 +135,9 @@ func TestTemporalGivesOutRunsInTurnsBetweenOrganizations(t *testing.T) {
 			turns = append(turns, turn)
 		}
 	}
-	// Each of the queue's four partitions gives out what it holds in turns, and which one
-	// is asked is chance. Without turns, the first of the five comes behind all that its
-	// partition held before, some twenty.
+	// Each of the queue's four partitions hands out its runs in turns, and each poll asks a random
+	// partition. Without turns, the first of the five would come behind some twenty earlier runs of
+	// its partition.
 	require.Less(t, turns[0], waiting/5, "they came behind %v others", turns)
 }
 

@@ -13,12 +13,12 @@ import (
 	"earshot/internal/telemetry"
 )
 
-// closeTimeout is for what the worker's activities hand over while they end: a Temporal that
-// answers starts it within milliseconds, and one that doesn't was waited for by Drain.
+// closeTimeout bounds the starts of runs that the worker's activities hand over while they end. A
+// Temporal that answers needs milliseconds. For a Temporal that does not, Drain has already waited.
 const closeTimeout = 2 * time.Second
 
-// Module provides the connection to Temporal and the dispatcher, which every
-// process has that makes changes. It needs client.Options and telemetry.Module.
+// Module provides the connection to Temporal and the dispatcher to every process that makes changes.
+// It needs client.Options and telemetry.Module.
 var Module = fx.Module("dispatch", fx.Provide(
 	func(lc fx.Lifecycle, o client.Options, m *telemetry.Metrics, traces *telemetry.Traces) (*Connection, error) {
 		o.MetricsHandler = m.Handler()
@@ -49,9 +49,9 @@ var Module = fx.Module("dispatch", fx.Provide(
 	func(d *Dispatcher) change.Dispatcher { return d },
 ))
 
-// Drain starts, when the process stops, what still waits for its start. It is named
-// after the worker, because parts stop in reverse order: what is started then may
-// still run in this process. What comes later, Module's own end starts.
+// Drain starts the waiting runs when the process stops. List it after the worker: fx stops parts in
+// reverse order, so the worker of this process can still execute these runs. Module's own stop hook
+// starts the runs that arrive later.
 var Drain = fx.Invoke(func(lc fx.Lifecycle, d *Dispatcher, set config.Config) {
 	lc.Append(fx.Hook{OnStop: func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, set.DrainTimeout)

@@ -16,8 +16,8 @@ import (
 	"earshot/internal/testkit"
 )
 
-// TestWhatIsHandedOverWhileTheWorkerStopsIsStarted has a hook in the worker's place, between
-// the drain and the end of the dispatcher: activities may end with deliveries until then.
+// TestWhatIsHandedOverWhileTheWorkerStopsIsStarted uses a hook in place of the worker, between Drain
+// and Close. Until then, ending activities may hand over deliveries.
 func TestWhatIsHandedOverWhileTheWorkerStopsIsStarted(t *testing.T) {
 	t.Parallel()
 	temporal := testkit.Namespace(t)

@@ -12,19 +12,20 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// Runs that may wait for a start or a signal; beyond, the sweep finds them.
+// maxRequests is the maximum number of runs that wait for a start or a signal. The sweep starts further
+// runs.
 const maxRequests = 100_000
 
-// request starts or signals one run that isn't a delivery's. It is sent until
-// Temporal takes it or says no; what a process leaves undone is the sweep's.
+// request starts or signals one run that delivers no events. It is repeated until Temporal accepts or
+// refuses it. The sweep starts the runs that a stopped process leaves behind.
 type request struct {
-	// what it is about, and its id, for the log.
+	// The kind and the id of the row, for the log.
 	what string
 	id   fmt.Stringer
 	send func(ctx context.Context, c client.Client) error
 }
 
-// enqueueEach has a request sent for each of some, as enqueue does.
+// enqueueEach enqueues one request for each element.
 func enqueueEach[T any](
 	d *Dispatcher, what string, some []T, id func(T) fmt.Stringer, send func(context.Context, client.Client, T) error,
 ) {
@@ -35,7 +36,7 @@ func enqueueEach[T any](
 	d.enqueue(requests)
 }
 
-// enqueue has requests sent one after the other and returns at once.
+// enqueue queues requests and does not block. One goroutine sends them one after another.
 func (d *Dispatcher) enqueue(requests []request) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -71,7 +72,7 @@ func (d *Dispatcher) sendAll() {
 	}
 }
 
-// send reports whether the request is done with.
+// send returns false if the caller has to try again.
 func (d *Dispatcher) send(r request) bool {
 	ctx, cancel := context.WithTimeout(d.life, startTimeout)
 	defer cancel()
@@ -88,8 +89,9 @@ func (d *Dispatcher) send(r request) bool {
 	return !again
 }
 
-// startRun starts the run that does what a row wants, under the row's id. One that is open is left alone;
-// a closed one is followed by another, because the row decides what is still to be done.
+// startRun starts the run that does a row's work, with the row's id as the workflow id. It leaves an
+// open run alone. A closed run is followed by another, because the row determines the remaining
+// work.
 func startRun(
 	ctx context.Context, c client.Client, row fmt.Stringer, of publicid.Organization, summary, workflow string, params any,
 	more ...temporal.SearchAttributeUpdate,

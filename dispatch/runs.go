@@ -22,17 +22,16 @@ import (
 )
 
 const (
-	// How many workflows one query asks for: a namespace may list ten times a second, by
-	// default, and describe a thousand times.
+	// The number of workflows in one query. By default, a namespace allows ten list calls and a
+	// thousand describe calls per second.
 	listAtOnce = 500
-	// serverIdentity is whose a termination is that nobody asked for: at the limit of a
-	// history, for example.
+	// serverIdentity is the identity in terminations by the server itself, for example at the
+	// limit of a history.
 	serverIdentity = "history-service"
 )
 
-// RunStates tells of each workflow what Temporal knows of its last run. Which are open,
-// most of them as a rule, is found by a list. That may lag behind, so the others are
-// described.
+// RunStates returns the state of each workflow's last run. Most runs are usually open, and a list
+// query finds these. Its index may lag behind, so the other runs are described one by one.
 func (d *Dispatcher) RunStates(ctx context.Context, workflowIDs []string) (map[string]activities.RunState, error) {
 	c, err := d.temporal.Client(ctx)
 	if err != nil {
@@ -62,7 +61,7 @@ func (d *Dispatcher) RunStates(ctx context.Context, workflowIDs []string) (map[s
 	return states, nil
 }
 
-// RunStatesForSure is RunStates without the list.
+// RunStatesForSure is RunStates without the list query, which may lag behind.
 func (d *Dispatcher) RunStatesForSure(ctx context.Context, workflowIDs []string) (map[string]activities.RunState, error) {
 	c, err := d.temporal.Client(ctx)
 	if err != nil {
@@ -99,7 +98,7 @@ func runState(ctx context.Context, c client.Client, workflowID string) (activiti
 	}
 }
 
-// terminatedBy tells an operator's termination from the server's own.
+// terminatedBy distinguishes a termination by an operator from one by the server.
 func terminatedBy(ctx context.Context, c client.Client, run *commonpb.WorkflowExecution) (activities.RunState, error) {
 	end := c.GetWorkflowHistory(ctx, run.GetWorkflowId(), run.GetRunId(), false, enumspb.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT)
 	for end.HasNext() {
@@ -114,8 +113,7 @@ func terminatedBy(ctx context.Context, c client.Client, run *commonpb.WorkflowEx
 	return activities.RunTerminated, nil
 }
 
-// list calls do with each page of the runs that a query finds, until one returns an
-// error.
+// list calls do with each page of the query's results. It stops at the first error.
 func list(ctx context.Context, c client.Client, query string, do func([]*workflowpb.WorkflowExecutionInfo) error) error {
 	ask := &workflowservice.ListWorkflowExecutionsRequest{Query: query}
 	for {
@@ -132,8 +130,8 @@ func list(ctx context.Context, c client.Client, query string, do func([]*workflo
 	}
 }
 
-// TerminatedRuns calls do with each page of the runs of deliver_webhooks that were
-// terminated since, until one returns an error.
+// TerminatedRuns calls do with each page of the runs of deliver_webhooks that were terminated after
+// since. It stops at the first error.
 func (d *Dispatcher) TerminatedRuns(ctx context.Context, since time.Time, do func([]activities.TerminatedRun) error) error {
 	c, err := d.temporal.Client(ctx)
 	if err != nil {
@@ -150,8 +148,8 @@ func (d *Dispatcher) TerminatedRuns(ctx context.Context, since time.Time, do fun
 	})
 }
 
-// deliveriesOf reads the search attribute. What isn't a list of ids was put there by
-// somebody else and is left out.
+// deliveriesOf reads the delivery ids from the search attribute. It skips other values, which a
+// foreign client may have written.
 func deliveriesOf(info *workflowpb.WorkflowExecutionInfo) []publicid.Delivery {
 	payload := info.GetSearchAttributes().GetIndexedFields()[workflows.DeliveryIDs.GetName()]
 	var texts []string

@@ -18,17 +18,17 @@ import (
 )
 
 const (
-	// How often the sweep looks, and how overdue a delivery is then. Starts are
-	// lost only when a process dies or Temporal is away, so once a minute is
-	// often enough; a delivery waits its turn for seconds at the most.
+	// The sweep runs once a minute, because starts are lost only when a process dies or Temporal
+	// is down. It takes deliveries that are overdue by sweepGrace. A healthy delivery waits for
+	// its start for a few seconds at most.
 	sweepEvery = time.Minute
 	sweepGrace = 30 * time.Second
-	// Expired rows are in nobody's way: often enough that a run finds little.
+	// Expired rows do no harm. Once an hour keeps each run short.
 	retentionEvery = time.Hour
 )
 
-// schedules is the table of what runs by the clock. The note is what an operator
-// reads beside the schedule until they pause it with one of their own.
+// schedules is the table of scheduled workflows. Temporal shows the note to operators until they
+// pause the schedule with their own note.
 func schedules() []client.ScheduleOptions {
 	return []client.ScheduleOptions{
 		every(sweepEvery, workflows.SweepSchedule, "Starts deliveries whose start was lost.", &client.ScheduleWorkflowAction{
@@ -45,15 +45,14 @@ func every(d time.Duration, id, note string, action *client.ScheduleWorkflowActi
 	return client.ScheduleOptions{
 		ID: id, Note: note, Action: action,
 		Spec: client.ScheduleSpec{Intervals: []client.ScheduleIntervalSpec{{Every: d}}},
-		// A run that was missed while nobody ran is made up for by the next.
+		// After an outage, the next run makes up for the missed ones.
 		CatchupWindow: 2 * d,
 		Overlap:       enumspb.SCHEDULE_OVERLAP_POLICY_SKIP,
 	}
 }
 
-// EnsureSchedules makes the schedules that aren't there, and gives those that
-// are what this version of the code wants. Whether one is paused, and its note,
-// stay as the operator left them.
+// EnsureSchedules creates missing schedules and updates existing ones to this version of the code. It
+// keeps the operator's pauses and notes.
 func EnsureSchedules(ctx context.Context, c client.Client) error {
 	for _, wanted := range schedules() {
 		made, err := makeSchedule(ctx, c, wanted)
@@ -70,9 +69,8 @@ func EnsureSchedules(ctx context.Context, c client.Client) error {
 	return nil
 }
 
-// RestoreSchedules makes those schedules again that somebody deleted, and returns
-// their ids. It changes none that is there: what an operator did to one stays
-// until the next process starts.
+// RestoreSchedules recreates deleted schedules and returns their ids. It leaves existing schedules
+// alone, so an operator's changes stay until the next process starts.
 func RestoreSchedules(ctx context.Context, c client.Client) (restored []string, err error) {
 	for _, wanted := range schedules() {
 		made, err := makeSchedule(ctx, c, wanted)
@@ -86,7 +84,7 @@ func RestoreSchedules(ctx context.Context, c client.Client) (restored []string, 
 	return restored, nil
 }
 
-// makeSchedule reports false when the schedule is there.
+// makeSchedule returns false if the schedule exists.
 func makeSchedule(ctx context.Context, c client.Client, wanted client.ScheduleOptions) (bool, error) {
 	_, err := c.ScheduleClient().Create(ctx, wanted)
 	if errors.Is(err, temporal.ErrScheduleAlreadyRunning) {
@@ -122,8 +120,8 @@ func updateSchedule(ctx context.Context, c client.Client, wanted client.Schedule
 	return nil
 }
 
-// isAsWanted compares what the table above sets, and what else may say when it
-// runs.
+// isAsWanted compares the fields that the table above sets, and the other fields that affect the
+// times of the runs.
 func isAsWanted(is client.Schedule, wanted client.ScheduleOptions) (bool, error) {
 	does, ok := is.Action.(*client.ScheduleWorkflowAction)
 	if !ok {

@@ -12,14 +12,14 @@ import (
 	"earshot/workflows"
 )
 
-// SweepNow runs the sweep once, for what was overdue at a moment: a process that
-// starts may follow one that was killed between a commit and the start of its
-// deliveries. What is due since is on its way from this process or another.
+// SweepNow runs the sweep once for rows that were overdue before the given time. The previous
+// process may have been killed between a commit and the start of its deliveries. Deliveries that
+// became due later are started by this process or another.
 func SweepNow(ctx context.Context, c client.Client, before time.Time) error {
 	_, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
 		ID: workflows.SweepSchedule + "-at-start", TaskQueue: workflows.MainQueue,
-		// One that is open may be lost with its worker, and knows nothing of what came
-		// after the moment that it asks for. This one finds all that it would.
+		// An open sweep may have lost its worker, and it covers only rows from before its own time.
+		// The new sweep covers all of these rows and more.
 		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_TERMINATE_EXISTING,
 		StaticSummary:            "once at the start of a process",
 		WorkflowRunTimeout:       10 * time.Minute,

@@ -10,9 +10,9 @@ import (
 	"earshot/internal/change"
 )
 
-// span is that of a start. A group has come from several requests: it is part of the trace
-// of the first that is kept, and a link leads to each of the others. What the sweep found
-// has no request any more and begins a trace.
+// span returns the span of a start. A group may come from several requests. The span belongs to the
+// trace of the first sampled request and links to the others. Deliveries from the sweep have no
+// request and begin a new trace.
 func (d *Dispatcher) span(ctx context.Context, group []change.PendingDelivery) (context.Context, trace.Span) {
 	if !d.traces.On() {
 		return ctx, noop.Span{}

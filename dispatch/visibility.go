@@ -27,13 +27,13 @@ func attributesOf(group []change.PendingDelivery) temporal.SearchAttributes {
 	)
 }
 
-// summaryOf is the line that the web UI shows: post.created → example.com.
+// summaryOf is the line in Temporal's web UI, for example "post.created → example.com".
 func summaryOf(group []change.PendingDelivery) string {
 	var hosts []string
 	for _, d := range group {
 		hosts = appendNew(hosts, d.Host)
 	}
-	// Temporal allows 200 bytes; three hosts say enough.
+	// Temporal allows 200 bytes. Three hosts are enough.
 	if len(hosts) > 3 {
 		hosts = append(hosts[:3], "…")
 	}
@@ -51,8 +51,8 @@ func appendNew(to []string, s string) []string {
 	return append(to, s)
 }
 
-// fairnessOf is that of the organization, and that of none where several share the group: a
-// backlog of one of them mustn't hold the others up.
+// fairnessOf returns the organization's priority. A group of several organizations has no fairness
+// key, so that the backlog of one does not delay the others.
 func fairnessOf(group []change.PendingDelivery) temporal.Priority {
 	for _, d := range group {
 		if d.Organization != group[0].Organization {
@@ -62,8 +62,8 @@ func fairnessOf(group []change.PendingDelivery) temporal.Priority {
 	return fairTo(group[0].Organization)
 }
 
-// fairTo has a server with task-queue fairness share its queues between organizations.
-// The run's activities and child workflows inherit it; other servers ignore it.
+// fairTo makes a server with task-queue fairness share its queues between organizations. The run's
+// activities and child workflows inherit the key. Other servers ignore it.
 func fairTo(organization publicid.Organization) temporal.Priority {
 	return temporal.Priority{FairnessKey: organization.String()}
 }

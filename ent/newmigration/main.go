@@ -1,10 +1,12 @@
-// Command newmigration writes the next migration from what changed in
-// ent/schema: one for what takes a moment and, where indexes of tables that are there
-// change, one that builds them beside writes. It wants a superuser's URL in
-// EARSHOT_TEST_POSTGRES_URL and makes scratch databases there; `make migration name=…`
-// provides both. In any case it brings atlas.sum and effects.json up to date, after an
-// edit by hand too (`make migration`), and says what the rules for migrations have
-// against the new ones.
+// Command newmigration writes the next migrations from the changes in ent/schema. The first migration
+// holds the quick changes. If indexes of existing tables change, a second migration builds them
+// without blocking writes.
+//
+// It creates scratch databases and needs a superuser's URL in EARSHOT_TEST_POSTGRES_URL.
+// `make migration name=…` provides the URL and the name.
+//
+// Every run also updates atlas.sum and effects.json, and reports new migrations that break the
+// rules. After an edit by hand, run `make migration` without a name.
 package main
 
 import (
@@ -52,7 +54,7 @@ func run(ctx context.Context, name string) error {
 	return record(ctx)
 }
 
-// write writes what is missing in the migrations.
+// write writes the migrations that bring ent/migrations up to ent/schema.
 func write(ctx context.Context, name string) error {
 	written := false
 	for _, part := range []struct {
@@ -81,10 +83,10 @@ func write(ctx context.Context, name string) error {
 	return nil
 }
 
-// onScratch does something with an empty database.
+// onScratch calls do with the URL of an empty database.
 func onScratch(ctx context.Context, do func(url string) error) error {
 	server := os.Getenv("EARSHOT_TEST_POSTGRES_URL")
-	if server == "" { // pgx would take whatever PGHOST names, and drop a database there
+	if server == "" { // pgx would fall back to PGHOST, and we would drop a database there
 		return errors.New("EARSHOT_TEST_POSTGRES_URL is not set: run make migration")
 	}
 	admin, err := pgx.Connect(ctx, server)
@@ -105,7 +107,8 @@ func onScratch(ctx context.Context, do func(url string) error) error {
 	return do(u.String())
 }
 
-// record writes down what the migrations do, and fails when one breaks the rules.
+// record writes the effects of the migrations to effects.json. It fails if a migration breaks the
+// rules.
 func record(ctx context.Context) error {
 	files, err := migration.Files(os.DirFS(dir))
 	if err != nil {

@@ -20,21 +20,22 @@ func (APIKey) Fields() []ent.Field {
 	return []ent.Field{
 		field.UUID("id", publicid.APIKey{}).Default(publicid.NewAPIKey).Immutable(),
 		field.UUID("user_id", publicid.User{}).Immutable(),
-		// The other members who may know the key: who made it for this one, and who made the key that
-		// was used for it. Null where there is none, as in a key from the command line.
+		// Other members who may know the key: the member who created it for this user, and the members
+		// who may know the key that was used to create it. Null if there are none, as for a key that
+		// was created on the command line.
 		field.JSON("created_by", []publicid.User{}).Optional().Immutable(),
 		field.String("name"),
 		// SHA-256 of the key. A slow hash would add nothing: the key carries
 		// over 200 bits of randomness.
 		field.Bytes("hash").Immutable().Sensitive(),
-		// The first characters, so that a person can tell keys apart.
+		// The first characters of the key, by which people recognise it.
 		field.String("prefix").Immutable(),
 		field.Enum("scope").NamedValues("Read", "read", "ReadWrite", "read:write").Immutable(),
-		// Requests a minute; null takes the deployment's default.
+		// Requests a minute. Null means the deployment's default.
 		field.Int("rate_limit").Optional().Nillable(),
 		field.Time("expires_at").Optional().Nillable(),
-		// The end of the overlap, of a key that was rotated. It isn't expires_at,
-		// which says how long a life the next one gets.
+		// Set on a rotated key: the end of the overlap with its successor. The lifetime of the
+		// successor is derived from expires_at.
 		field.Time("superseded_at").Optional().Nillable(),
 		field.Time("revoked_at").Optional().Nillable(),
 		field.Time("last_used_at").Optional().Nillable(),

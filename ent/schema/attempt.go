@@ -10,7 +10,7 @@ import (
 	"earshot/internal/publicid"
 )
 
-// Attempt is one request to a receiver and what came of it.
+// Attempt is one request to a receiver and its result.
 type Attempt struct{ ent.Schema }
 
 // Mixin of the entity.
@@ -26,7 +26,7 @@ func (Attempt) Fields() []ent.Field {
 		field.Time("started_at").Immutable(),
 		field.Int("duration_ms").Immutable(),
 		field.Int("response_status").Optional().Nillable().Immutable(),
-		// As received: receivers answer in any encoding, NUL included.
+		// The bytes as received. Receivers answer in any encoding and may send NUL bytes.
 		field.Bytes("response_body").Optional().Nillable().Immutable(),
 		field.String("error").Optional().Nillable().Immutable(),
 	}

@@ -8,8 +8,8 @@ import (
 	"earshot/internal/publicid"
 )
 
-// AuditEntry is a line of the audit trail: a change that somebody made, without any of its
-// values. It refers to nothing, because it outlives what it is about.
+// AuditEntry is a line of the audit trail. It records a change without the changed values. It has
+// no foreign keys, because it outlives the changed resource.
 type AuditEntry struct{ ent.Schema }
 
 // Mixin of the entity.
@@ -19,12 +19,12 @@ func (AuditEntry) Mixin() []ent.Mixin { return []ent.Mixin{scoped{}, created{}} 
 func (AuditEntry) Fields() []ent.Field {
 	return []ent.Field{
 		field.UUID("id", publicid.AuditEntry{}).Default(publicid.NewAuditEntry).Immutable(),
-		// The member and the key. Both are null for the operator at the command line.
+		// The member and the API key. Both are null for an operator on the command line.
 		field.UUID("user_id", publicid.User{}).Optional().Nillable().Immutable(),
 		field.UUID("api_key_id", publicid.APIKey{}).Optional().Nillable().Immutable(),
 		// The operation, by its operationId in the contract.
 		field.String("action").Immutable(),
-		// What was changed: the kind, and the id as callers see it.
+		// The changed resource: its kind, and its public id.
 		field.String("resource_kind").Immutable(),
 		field.String("resource_id").Immutable(),
 	}
@@ -32,8 +32,8 @@ func (AuditEntry) Fields() []ent.Field {
 
 // Indexes of the entity.
 func (AuditEntry) Indexes() []ent.Index {
-	// The list and each of its filters. Rows are few beside the events: one for each thing that
-	// somebody administers.
+	// The list and each of its filters. Administrative changes are far fewer than events, so five
+	// indexes are affordable.
 	return []ent.Index{
 		index.Fields("organization_id", "id"),
 		index.Fields("organization_id", "user_id", "id"),

@@ -10,8 +10,8 @@ import (
 	"earshot/internal/publicid"
 )
 
-// BackfillAddress is an address that a ContactBackfill has still to look for. It goes in the
-// transaction that has looked, so what is left is the place where the search is.
+// BackfillAddress is an address that a ContactBackfill has yet to process. The transaction that
+// processes the address deletes the row, so the remaining rows are the remaining work.
 type BackfillAddress struct{ ent.Schema }
 
 // Mixin of the entity.
@@ -22,7 +22,7 @@ func (BackfillAddress) Fields() []ent.Field {
 	return []ent.Field{
 		field.UUID("id", publicid.BackfillAddress{}).Default(publicid.NewBackfillAddress).Immutable(),
 		field.UUID("backfill_id", publicid.ContactBackfill{}).Immutable(),
-		// HMAC of the normalised address, by which an erasure finds it.
+		// HMAC of the normalised address. An erasure finds the row by it.
 		field.Bytes("email_hash").Immutable(),
 		// Address and name, sealed.
 		field.Bytes("sealed").Sensitive().Immutable(),

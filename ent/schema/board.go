@@ -23,9 +23,9 @@ func (Board) Fields() []ent.Field {
 		field.String("description").Default(""),
 		field.Bool("show_changelog").Default(true),
 		field.Bool("show_roadmap").Default(true),
-		// Whether everybody may read it on its web pages.
+		// Whether the board has public web pages.
 		field.Bool("public").Default(false),
-		// Whether posts and comments of end-users wait until somebody has looked at them.
+		// Whether posts and comments of end-users wait for moderation.
 		field.Bool("moderated").Default(false),
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"earshot/internal/publicid"
 )
 
-// ChangelogEntry announces what was shipped.
+// ChangelogEntry announces a shipped change.
 type ChangelogEntry struct{ ent.Schema }
 
 // Mixin of the entity.
@@ -28,10 +28,10 @@ func (ChangelogEntry) Fields() []ent.Field {
 		field.String("version").Optional().Nillable(),
 		field.Text("body_text").Default(""),
 		field.JSON("body_json", json.RawMessage{}).Optional().SchemaType(jsonText),
-		// A draft has none, a scheduled entry a future one.
+		// Null for a draft, in the future for a scheduled entry.
 		field.Time("published_at").Optional().Nillable(),
-		// What the entry is, apart from the clock: it becomes published in the
-		// transaction that records changelog.published.
+		// The state does not change with the clock. An entry becomes published in the transaction
+		// that records changelog.published.
 		field.Enum("state").Values("draft", "scheduled", "published").Default("draft"),
 	}
 }
@@ -50,7 +50,7 @@ func (ChangelogEntry) Indexes() []ent.Index {
 		index.Fields("board_id", "id"),
 		// The changelog as readers see it.
 		index.Fields("board_id", "published_at", "id").Annotations(entsql.IndexWhere("state = 'published'")),
-		// What the sweep looks for.
+		// The sweep finds due entries with it.
 		index.Fields("published_at").Annotations(entsql.IndexWhere("state = 'scheduled'")),
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"earshot/internal/publicid"
 )
 
-// ChangelogLink connects a changelog entry with a post that it answers. It
-// never leaves the service, so its id has no public form.
+// ChangelogLink connects a changelog entry with a post that it answers. The API does not expose
+// it, so its id has no public form.
 type ChangelogLink struct{ ent.Schema }
 
 // Mixin of the entity.
@@ -25,7 +25,7 @@ func (ChangelogLink) Fields() []ent.Field {
 		field.UUID("id", uuid.UUID{}).Default(uuid.New).Immutable(),
 		field.UUID("entry_id", publicid.ChangelogEntry{}).Immutable(),
 		field.UUID("post_id", publicid.Post{}).Immutable(),
-		// The place in the list that the caller gave.
+		// The index in the caller's list.
 		field.Int("position").Immutable(),
 	}
 }

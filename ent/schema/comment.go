@@ -12,8 +12,8 @@ import (
 	"earshot/internal/publicid"
 )
 
-// Comment is a remark on a post, or a reply to one. A deleted comment stays as
-// a tombstone without body and author.
+// Comment is a comment on a post, or a reply to one. A deleted comment stays as a tombstone
+// without body and author.
 type Comment struct{ ent.Schema }
 
 // Mixin of the entity.
@@ -24,15 +24,15 @@ func (Comment) Fields() []ent.Field {
 	return []ent.Field{
 		field.UUID("id", publicid.Comment{}).Default(publicid.NewComment).Immutable(),
 		field.UUID("post_id", publicid.Post{}),
-		// A foreign key by hand: see tables in internal/store.
+		// Its foreign key is written by hand: see tables in internal/store.
 		field.UUID("parent_id", publicid.Comment{}).Optional().Nillable().Immutable(),
 		field.Text("body_text").Default(""),
 		field.JSON("body_json", json.RawMessage{}).Optional().SchemaType(jsonText),
 		field.UUID("author_user_id", publicid.User{}).Optional().Nillable(),
-		// The contact that wrote it; null again once it is deleted, which the database sees to.
+		// The contact that wrote the comment. A trigger sets it to null when the contact is deleted.
 		field.UUID("contact_id", publicid.Contact{}).Optional().Nillable(),
-		// HMAC of the author's normalised e-mail address, with an account or without. That of a
-		// contact is the present one, which the database sees to.
+		// HMAC of the author's normalised e-mail address, with an account or without. A trigger
+		// updates it when a contact's address changes.
 		field.Bytes("email_hash").Optional().Nillable(),
 		field.Time("deleted_at").Optional().Nillable(),
 	}
@@ -50,13 +50,14 @@ func (Comment) Edges() []ent.Edge {
 // Indexes of the entity.
 func (Comment) Indexes() []ent.Index {
 	return []ent.Index{
-		// The order of changes.
+		// Lists of changes are read in this order.
 		index.Fields("post_id", "changed_in", "id"),
-		// What the reference to the parent needs.
+		// The foreign key of parent_id requires it.
 		index.Fields("organization_id", "id").Unique(),
 		index.Fields("organization_id", "email_hash").Annotations(entsql.IndexWhere("email_hash IS NOT NULL")),
 		index.Fields("contact_id").Annotations(entsql.IndexWhere("contact_id IS NOT NULL")),
-		// Members' comments from before they carried the hash: empty once they have it.
+		// Members' comments from releases without email_hash. The index is empty once the service has
+		// filled the hashes in.
 		index.Fields("id").StorageKey("comment_without_hash").
 			Annotations(entsql.IndexWhere("email_hash IS NULL AND author_user_id IS NOT NULL")),
 	}

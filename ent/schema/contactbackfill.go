@@ -9,8 +9,8 @@ import (
 	"earshot/internal/publicid"
 )
 
-// ContactBackfill is a search for people in activity from before anybody was asked for an opt-in, who
-// become contacts. It is the receipt, and the outbox of the workflow that does it.
+// ContactBackfill creates contacts for people who were active before the opt-in box went live. The
+// row is the receipt, and the outbox of the workflow that does the work.
 type ContactBackfill struct{ ent.Schema }
 
 // Mixin of the entity.
@@ -20,14 +20,14 @@ func (ContactBackfill) Mixin() []ent.Mixin { return []ent.Mixin{scoped{}, create
 func (ContactBackfill) Fields() []ent.Field {
 	return []ent.Field{
 		field.UUID("id", publicid.ContactBackfill{}).Default(publicid.NewContactBackfill).Immutable(),
-		// Activity from this moment on doesn't count.
+		// Only activity before this moment counts.
 		field.Time("active_before").Immutable(),
 		field.Enum("status").Values("running", "completed", "canceled").Default("running"),
-		// The addresses that were given, and the lines that were none.
+		// The number of addresses in the input, and the number of lines that are no address.
 		field.Int("addresses").Immutable(),
 		field.Int("invalid_lines").Default(0).Immutable(),
-		// What became of those with activity: contacts that were made, that were there, and that found
-		// no room in the plan.
+		// The results for addresses with activity: contacts created, contacts that existed already, and
+		// contacts left out because the plan's limit was reached.
 		field.Int("contacts_created").Default(0),
 		field.Int("contacts_existed").Default(0),
 		field.Int("contacts_left_out").Default(0),
@@ -38,7 +38,7 @@ func (ContactBackfill) Fields() []ent.Field {
 // Indexes of the entity.
 func (ContactBackfill) Indexes() []ent.Index {
 	return []ent.Index{
-		// What the sweep starts again, when nobody does it.
+		// The sweep restarts running backfills whose workflow was lost.
 		index.Fields("created_at").Annotations(entsql.IndexWhere("status = 'running'")),
 	}
 }

@@ -10,9 +10,9 @@ import (
 	"earshot/internal/publicid"
 )
 
-// Delivery is one event on its way to one webhook. The row is the outbox: it
-// is written with the change that caused it, and its state, not the workflow
-// engine's, decides whether anything is sent.
+// Delivery is one event on its way to one webhook. The row is the outbox: the transaction of the
+// change writes it. The state of the row decides whether anything is sent, not the state of the
+// workflow.
 type Delivery struct{ ent.Schema }
 
 // Mixin of the entity.
@@ -27,26 +27,25 @@ func (Delivery) Fields() []ent.Field {
 		field.String("event_type").Immutable(),
 		field.Enum("status").Values("pending", "succeeded", "failed").Default("pending"),
 		field.Int("attempt_count").Default(0),
-		// When the next attempt is due; null once the delivery has ended. A
-		// pending row that is long overdue has lost its workflow: the sweep
-		// looks for those.
+		// The time of the next attempt, null once the delivery has ended. A pending row that is long
+		// overdue has lost its workflow, and the sweep starts it again.
 		field.Time("next_attempt_at").Optional().Nillable(),
 		field.Time("last_attempt_at").Optional().Nillable(),
 		field.Int("last_response_status").Optional().Nillable(),
 		field.String("last_error").Optional().Nillable(),
-		// How long the last attempt took, in milliseconds.
+		// Duration of the last attempt, in milliseconds.
 		field.Int("duration_ms").Optional().Nillable(),
 		field.Time("delivered_at").Optional().Nillable(),
 		field.Time("failed_at").Optional().Nillable(),
 		field.UUID("replay_of", publicid.Delivery{}).Optional().Nillable().Immutable(),
-		// The attempts that were made when the schedule began anew, because an
-		// operator reset the workflow of a delivery that had failed.
+		// The number of attempts before the retry schedule restarted. It restarts when an operator
+		// resets the workflow of a failed delivery.
 		field.Int("schedule_start").Default(0),
-		// The workflow that took the delivery on last.
+		// The last workflow that took the delivery on.
 		field.String("workflow_id").Optional().Nillable(),
-		// And its run: a reset makes another of the same id.
+		// The run of that workflow. A reset starts another run with the same workflow id.
 		field.String("workflow_run_id").Optional().Nillable(),
-		// While an attempt is in flight nobody else may make one.
+		// The lease of the attempt in flight. Until it ends, no other attempt may start.
 		field.Time("lease_until").Optional().Nillable(),
 	}
 }
@@ -54,7 +53,7 @@ func (Delivery) Fields() []ent.Field {
 // Edges of the entity.
 func (Delivery) Edges() []ent.Edge {
 	return []ent.Edge{
-		// The log of a deleted webhook goes with it.
+		// Deleting a webhook deletes its log.
 		edge.To("webhook", Webhook.Type).Field("webhook_id").Unique().Required().Immutable().Annotations(entsql.OnDelete(entsql.Cascade)),
 		edge.To("event", Event.Type).Field("event_id").Unique().Required().Immutable(),
 	}
@@ -63,12 +62,12 @@ func (Delivery) Edges() []ent.Edge {
 // Indexes of the entity.
 func (Delivery) Indexes() []ent.Index {
 	return []ent.Index{
-		// The log, and its filters that may find little in much.
+		// The delivery log, and its filters that may match few of many rows.
 		index.Fields("webhook_id", "id"),
 		index.Fields("webhook_id", "event_type", "id"),
 		index.Fields("webhook_id", "status", "id"),
 		index.Fields("event_id"),
-		// What was replayed already.
+		// Finds the replays of a delivery.
 		index.Fields("replay_of").Annotations(entsql.IndexWhere("replay_of IS NOT NULL")),
 		index.Fields("next_attempt_at").Annotations(entsql.IndexWhere("status = 'pending'")),
 	}

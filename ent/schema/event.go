@@ -9,7 +9,7 @@ import (
 	"earshot/internal/publicid"
 )
 
-// Event is something that happened, with the payload as it was then.
+// Event is a recorded event, with its payload at that time.
 type Event struct{ ent.Schema }
 
 // Mixin of the entity.
@@ -20,12 +20,11 @@ func (Event) Fields() []ent.Field {
 	return []ent.Field{
 		field.UUID("id", publicid.Event{}).Default(publicid.NewEvent).Immutable(),
 		field.String("type").Immutable(),
-		// Frozen bytes, equal in every attempt, replay and read; so not JSON
-		// to the database, which would rewrite it.
+		// Every attempt, replay and read gets the same bytes. The column is not JSON, because Postgres
+		// could rewrite JSON.
 		field.Bytes("payload").Immutable(),
-		// The event's number among its organization's, in the order of their commits; a trigger
-		// or the statement that inserts it says it. Null in a row from before, and in the
-		// test of a webhook, which isn't something that happened.
+		// The event's number in its organization, in the order of commits. A trigger or the inserting
+		// statement sets it. Null in rows from earlier releases, and in the test event of a webhook.
 		field.Int64("sequence").Optional().Nillable().Immutable(),
 	}
 }
@@ -34,7 +33,7 @@ func (Event) Fields() []ent.Field {
 func (Event) Indexes() []ent.Index {
 	return []ent.Index{
 		index.Fields("created_at"),
-		// The feed.
+		// The event feed.
 		index.Fields("organization_id", "sequence").Unique().Annotations(entsql.IndexWhere("sequence IS NOT NULL")),
 	}
 }

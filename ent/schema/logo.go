@@ -7,8 +7,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// Logo is the picture on an organization's web pages. It isn't in the organization's row,
-// which is read for each request.
+// Logo is the picture on an organization's web pages. It has its own table, because every request
+// reads the organization's row.
 type Logo struct{ ent.Schema }
 
 // Mixin of the entity.

@@ -1,7 +1,6 @@
-// Package schema declares the entities, one file each. Everything else about
-// the database follows from here: the client in ent/db, the migrations in
-// ent/migrations, and the organization scope that internal/store puts around
-// both.
+// Package schema declares the entities, one file each. Other parts are generated or derived from
+// it: the client in ent/db, the migrations in ent/migrations, and the organization scope that
+// internal/store adds to both.
 package schema
 
 import (
@@ -15,13 +14,13 @@ import (
 	"earshot/internal/publicid"
 )
 
-// jsonText keeps free-form JSON as its text. The other type, jsonb, reorders
-// keys and rounds numbers, and what a caller stores must come back unchanged.
+// jsonText stores free-form JSON as text, so that callers read back exactly the JSON that they
+// stored. The type jsonb would reorder keys and change numbers.
 var jsonText = map[string]string{dialect.Postgres: "json"}
 
-// scoped puts an entity into one organization. The migrations turn each
-// foreign key between two scoped tables into a composite one that includes the
-// organization, so a row can't point at another organization's.
+// scoped puts an entity into one organization. The migrations make each foreign key between two
+// scoped tables composite and include the organization. A row therefore cannot refer to a row of
+// another organization.
 type scoped struct{ mixin.Schema }
 
 // Fields of the mixin.
@@ -52,9 +51,9 @@ func (times) Fields() []ent.Field {
 	}
 }
 
-// numbered says which transaction changed the row last: what lists that are kept in step
-// with go by. A trigger writes it, so it is right whoever changes the row, and 0 is from
-// before there was one. See internal/store/changed.go.
+// numbered adds the number of the transaction that changed the row last. Clients that synchronise a
+// list rely on it. A trigger writes it for every change. Rows from before the trigger have 0.
+// See internal/store/changed.go.
 type numbered struct{ mixin.Schema }
 
 // Fields of the mixin.
@@ -64,6 +63,6 @@ func (numbered) Fields() []ent.Field {
 	}
 }
 
-// now is the wall clock at the precision that Postgres keeps, so that a row
-// answers a write and a later read with the same text.
+// now is the wall clock in microseconds, the precision of Postgres. The answer to a write and a
+// later read therefore show the same time.
 func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }

@@ -7,7 +7,7 @@ import (
 	"earshot/internal/publicid"
 )
 
-// Organization is the tenant: everything else belongs to exactly one.
+// Organization is the tenant. Every other entity belongs to exactly one organization.
 type Organization struct{ ent.Schema }
 
 // Mixin of the entity.
@@ -20,17 +20,18 @@ func (Organization) Fields() []ent.Field {
 		field.String("name"),
 		field.Enum("plan").Values("free", "pro", "business").Default("business"),
 		field.Enum("billing_state").Values("active", "read_only").Default("active"),
-		// What its web pages are found and known by. Without a slug they are found by its id.
+		// The slug in the address of its web pages, and their color. Without a slug, the address
+		// contains the organization's id.
 		field.String("slug").Optional().Nillable().Unique(),
 		field.String("color").Optional().Nillable(),
-		// Nobody posts, votes or comments on its public boards while it is set.
+		// While it is set, the public boards accept no posts, votes or comments.
 		field.Bool("public_closed").Default(false),
-		// Whether end-users are told by e-mail what becomes of what they wanted.
+		// Whether end-users get e-mails about the progress of their feedback.
 		field.Bool("subscriber_mails").Default(false),
-		// Whether the operator lets the organization send these e-mails: they leave by the operator's
-		// mail server. While it is not set, subscriber_mails has no effect.
+		// Whether the operator allows these e-mails, which leave through the operator's mail server.
+		// Without it, subscriber_mails has no effect.
 		field.Bool("subscriber_mails_allowed").Default(false),
-		// The origins of the pages that may hold its widget.
+		// The origins of the pages that may embed its widget.
 		field.Strings("widget_origins").Optional(),
 	}
 }

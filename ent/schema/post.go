@@ -33,12 +33,12 @@ func (Post) Fields() []ent.Field {
 		field.UUID("contact_id", publicid.Contact{}).Optional().Nillable(),
 		field.UUID("author_user_id", publicid.User{}).Optional().Nillable().Immutable(),
 		field.Bool("hide_from_roadmap").Default(false),
-		// Counters kept with the rows they count, in the same transaction.
+		// Counters. The transaction that changes the counted rows also updates them.
 		field.Int("vote_count").Default(0),
 		field.Int("comment_count").Default(0),
-		// A foreign key by hand: see tables in internal/store.
+		// Its foreign key is written by hand: see tables in internal/store.
 		field.UUID("merged_into_id", publicid.Post{}).Optional().Nillable(),
-		// The last vote, comment or change: what the sort "active" goes by.
+		// The time of the last vote, comment or change. The sort "active" uses it.
 		field.Time("last_activity_at").Default(now),
 		field.Time("deleted_at").Optional().Nillable(),
 	}
@@ -57,7 +57,7 @@ func (Post) Edges() []ent.Edge {
 func (Post) Indexes() []ent.Index {
 	live := entsql.IndexWhere("deleted_at IS NULL")
 	return []ent.Index{
-		// The order of changes.
+		// Lists of changes are read in this order.
 		index.Fields("organization_id", "changed_in", "id"),
 		index.Fields("board_id", "slug").Unique().Annotations(live),
 		// The sorts of the list, and its filter by status.
@@ -66,9 +66,9 @@ func (Post) Indexes() []ent.Index {
 		index.Fields("board_id", "last_activity_at", "id").Annotations(live),
 		index.Fields("board_id", "status", "id").Annotations(live),
 		index.Fields("organization_id", "contact_id", "id").Annotations(live),
-		// Not only the live ones: a contact that is deleted is taken off all.
+		// Includes deleted posts, because deleting a contact removes it from all its posts.
 		index.Fields("contact_id", "id"),
-		// What a guest wrote. A contact's posts are found by the contact.
+		// The posts of a guest. A contact's posts are found by contact_id.
 		index.Fields("author_user_id").Annotations(entsql.IndexWhere("contact_id IS NULL")),
 		index.Fields("merged_into_id").Annotations(entsql.IndexWhere("merged_into_id IS NOT NULL")),
 	}

@@ -12,8 +12,7 @@ import (
 	"earshot/internal/publicid"
 )
 
-// PostTag says that a post carries a tag. It never leaves the service, so its
-// id has no public form.
+// PostTag attaches a tag to a post. The API does not expose it, so its id has no public form.
 type PostTag struct{ ent.Schema }
 
 // Mixin of the entity.

@@ -10,8 +10,8 @@ import (
 	"earshot/internal/publicid"
 )
 
-// Recovery replays what failed for good at a webhook within a window. The row is
-// what a caller reads of its progress; the workflow of the same id does it.
+// Recovery replays a webhook's permanently failed deliveries of a time window. Callers read the
+// progress from the row. The workflow with the same id does the work.
 type Recovery struct{ ent.Schema }
 
 // Mixin of the entity.
@@ -22,19 +22,18 @@ func (Recovery) Fields() []ent.Field {
 	return []ent.Field{
 		field.UUID("id", publicid.Recovery{}).Default(publicid.NewRecovery).Immutable(),
 		field.UUID("webhook_id", publicid.Webhook{}).Immutable(),
-		// The window, by the creation of deliveries: from since up to and without
-		// until.
+		// The window of creation times of the deliveries. It includes since and excludes until.
 		field.Time("since").Immutable(),
 		field.Time("until").Immutable(),
-		// Null is every event that the webhook subscribes to.
+		// Null means all events that the webhook subscribes to.
 		field.String("event_type").Optional().Nillable().Immutable(),
 		field.Enum("status").Values("running", "completed", "stopped").Default("running"),
-		// Why it stopped early: webhook_disabled, not_subscribed or canceled.
+		// The reason for an early stop: webhook_disabled, not_subscribed or canceled.
 		field.String("stopped_reason").Optional().Nillable(),
-		// Deliveries that there are to replay, counted when the workflow begins.
+		// The number of deliveries to replay, counted when the workflow begins.
 		field.Int("total").Optional().Nillable(),
 		field.Int("replayed").Default(0),
-		// The last delivery that was looked at: where to go on.
+		// The last processed delivery. The workflow continues after it.
 		field.UUID("position", publicid.Delivery{}).Optional().Nillable(),
 		field.Time("ended_at").Optional().Nillable(),
 	}
@@ -51,9 +50,9 @@ func (Recovery) Edges() []ent.Edge {
 func (Recovery) Indexes() []ent.Index {
 	return []ent.Index{
 		index.Fields("webhook_id", "id"),
-		// At most one of a webhook runs.
+		// A webhook has at most one running recovery.
 		index.Fields("webhook_id").Unique().Annotations(entsql.IndexWhere("status = 'running'")),
-		// What the sweep starts again, when nobody does it.
+		// The sweep restarts running recoveries whose workflow was lost.
 		index.Fields("created_at").Annotations(entsql.IndexWhere("status = 'running'")),
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"earshot/internal/publicid"
 )
 
-// SubjectRecord is what a data-subject request has found: a record of an export, or something
-// that an erasure has still to clear.
+// SubjectRecord is a row that a data-subject request has found. It is a record of an export, or an
+// item that an erasure has yet to clear.
 type SubjectRecord struct{ ent.Schema }
 
 // Mixin of the entity.
@@ -25,7 +25,7 @@ func (SubjectRecord) Fields() []ent.Field {
 		field.UUID("request_id", publicid.SubjectRequest{}).Immutable(),
 		field.Enum("kind").Values("contact", "post", "vote", "comment", "submission", "event", "delivery", "author", "subscription").Immutable(),
 		field.UUID("item_id", uuid.UUID{}).Immutable(),
-		// The record as JSON, sealed. Null in an erasure, which needs the id alone.
+		// The record as JSON, sealed. Null in an erasure, which needs only the id.
 		field.Bytes("sealed").Optional().Sensitive().Immutable(),
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"earshot/internal/publicid"
 )
 
-// SubjectRequest is a data-subject request: the export or the erasure of a person. It is the
-// receipt, and the outbox of the workflow that does it.
+// SubjectRequest is a data-subject request: the export or the erasure of a person. The row is the
+// receipt, and the outbox of the workflow that does the work.
 type SubjectRequest struct{ ent.Schema }
 
 // Mixin of the entity.
@@ -22,21 +22,21 @@ func (SubjectRequest) Fields() []ent.Field {
 	return []ent.Field{
 		field.UUID("id", publicid.SubjectRequest{}).Default(publicid.NewSubjectRequest).Immutable(),
 		field.Enum("kind").Values("export", "erase").Immutable(),
-		// The contact, which an erasure has removed.
+		// The contact. An erasure removes it, so this is no foreign key.
 		field.UUID("contact_id", publicid.Contact{}).Immutable(),
-		// What becomes of the text that the person wrote; null in an export.
+		// Whether an erasure keeps or blanks the text that the person wrote. Null in an export.
 		field.Enum("text").Values("keep", "blank").Optional().Nillable().Immutable(),
-		// Other contacts with the address, which the request isn't about.
+		// Other contacts with the same address. The request does not cover them.
 		field.JSON("same_address", []publicid.Contact{}).Optional().Immutable(),
 		field.Enum("status").Values("running", "completed", "stopped").Default("running"),
 		field.String("stopped_reason").Optional().Nillable(),
-		// Where it is: the stage, and the last row that was looked at in it.
+		// The progress: the current stage, and the last row that was processed in it.
 		field.String("stage"),
 		field.UUID("position", uuid.UUID{}).Optional().Nillable(),
-		// The records of an export so far.
+		// The number of records that the export has found so far.
 		field.Int("records").Default(0),
 		field.Time("finished_at").Optional().Nillable(),
-		// When the records of an export go.
+		// The time after which the retention deletes the records of an export.
 		field.Time("expires_at").Optional().Nillable(),
 	}
 }
@@ -45,12 +45,12 @@ func (SubjectRequest) Fields() []ent.Field {
 func (SubjectRequest) Indexes() []ent.Index {
 	running := entsql.IndexWhere("status = 'running'")
 	return []ent.Index{
-		// At most one export of a contact runs; and which ones an erasure ends.
+		// A contact has at most one running export. An erasure finds the exports to stop with it.
 		index.Fields("contact_id", "kind").Unique().Annotations(running),
 		index.Fields("contact_id"),
-		// What the sweep starts again, when nobody does it.
+		// The sweep restarts running requests whose workflow was lost.
 		index.Fields("created_at").Annotations(running),
-		// Whose records the retention removes.
+		// The retention finds the exports whose records have expired.
 		index.Fields("expires_at").Annotations(entsql.IndexWhere("expires_at IS NOT NULL")),
 	}
 }

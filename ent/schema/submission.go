@@ -10,9 +10,9 @@ import (
 	"earshot/internal/publicid"
 )
 
-// Submission is a post or comment of an end-user that waits until the organization has looked at
-// it. It is in a table of its own, so that no list, count, search or feed can show it. Its row goes
-// when it is approved, in the same transaction, or rejected.
+// Submission is a post or comment of an end-user that waits for moderation. It has its own table,
+// so that no list, count, search or feed can show it. The transaction that approves or rejects a
+// submission deletes its row.
 type Submission struct{ ent.Schema }
 
 // Mixin of the entity.
@@ -25,18 +25,18 @@ func (Submission) Fields() []ent.Field {
 		field.Enum("kind").Values("post", "comment").Immutable(),
 		field.Enum("reason").Values("moderated", "blocked_word").Immutable(),
 		field.UUID("board_id", publicid.Board{}).Immutable(),
-		// What a comment is on. A merge moves it to the post that stays.
+		// The post of a comment. A merge moves it to the remaining post.
 		field.UUID("post_id", publicid.Post{}).Optional().Nillable(),
-		// A post's.
+		// Set only for a post.
 		field.String("title").Default("").Immutable(),
 		field.Text("body_text").Default("").Immutable(),
-		// HMAC of the normalised address: who wrote it.
+		// HMAC of the author's normalised address.
 		field.Bytes("email_hash").Immutable(),
-		// Keyed hash of the network from which it came, of this organization alone. Null where the
-		// network is unknown, or where the row is older than the store keeps it (retention_public.go).
+		// Keyed hash of the sender's network. The hash differs between organizations. Null if the
+		// network is unknown or the retention has removed the hash (retention_public.go).
 		field.Bytes("network_hash").Optional().Nillable().Immutable(),
-		// Name and address, sealed, of who has opted in to hear of it: they are for the contact.
-		// Of anybody else there is none.
+		// Sealed name and address of an author who has opted in to updates. Approval creates the
+		// contact from them. Null for other authors.
 		field.Bytes("person_sealed").Optional().Nillable().Sensitive(),
 	}
 }
@@ -52,12 +52,12 @@ func (Submission) Edges() []ent.Edge {
 // Indexes of the entity.
 func (Submission) Indexes() []ent.Index {
 	return []ent.Index{
-		// The queue, and how many are in it.
+		// The moderation queue and its size.
 		index.Fields("organization_id", "id"),
 		index.Fields("organization_id", "email_hash"),
 		index.Fields("board_id", "id"),
 		index.Fields("post_id").Annotations(entsql.IndexWhere("post_id IS NOT NULL")),
-		// The networks that the retention forgets.
+		// The retention finds the network hashes to remove.
 		index.Fields("id").StorageKey("submission_with_network").Annotations(entsql.IndexWhere("network_hash IS NOT NULL")),
 	}
 }

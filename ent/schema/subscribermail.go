@@ -9,8 +9,8 @@ import (
 	"earshot/internal/publicid"
 )
 
-// SubscriberMail is one e-mail of a digest that is to be sent to one person. Its row goes once it
-// was sent, or nobody is to have it any more. Its id makes the Message-ID.
+// SubscriberMail is the e-mail of a digest to one recipient. The row is deleted when the e-mail was
+// sent or is no longer wanted. The Message-ID is derived from the row's id.
 type SubscriberMail struct{ ent.Schema }
 
 // Mixin of the entity.
@@ -21,9 +21,10 @@ func (SubscriberMail) Fields() []ent.Field {
 	return []ent.Field{
 		field.UUID("id", publicid.SubscriberMail{}).Default(publicid.NewSubscriberMail).Immutable(),
 		field.UUID("digest_id", uuid.UUID{}).Immutable(),
-		// Who is to have it: HMAC of the normalised address.
+		// The recipient: HMAC of the normalised address.
 		field.Bytes("email_hash").Immutable(),
-		// When it may be tried. While somebody tries it that is later, so that nobody else does.
+		// The time of the next try. A worker that tries to send the e-mail moves it into the future,
+		// which keeps other workers off the row.
 		field.Time("due_at").Default(now),
 	}
 }
@@ -34,7 +35,7 @@ func (SubscriberMail) Indexes() []ent.Index {
 		index.Fields("digest_id", "email_hash").Unique(),
 		index.Fields("organization_id", "due_at"),
 		index.Fields("organization_id", "email_hash"),
-		// What the sweep looks for.
+		// The sweep finds overdue e-mails with it.
 		index.Fields("due_at"),
 	}
 }

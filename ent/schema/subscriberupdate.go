@@ -10,9 +10,9 @@ import (
 	"earshot/internal/publicid"
 )
 
-// SubscriberUpdate is something that end-users are to be told of by e-mail: a post that has another
-// status, or a changelog entry that was published. It waits for the end of its window without a
-// digest, and then for the digest's e-mails to be sent. It is the outbox of the workflow.
+// SubscriberUpdate is a change to announce to end-users by e-mail: a post with a new status, or a
+// published changelog entry. It has no digest until its window ends. Then it waits until the
+// digest's e-mails are sent. The row is the outbox of the workflow.
 type SubscriberUpdate struct{ ent.Schema }
 
 // Mixin of the entity.
@@ -22,13 +22,13 @@ func (SubscriberUpdate) Mixin() []ent.Mixin { return []ent.Mixin{scoped{}, creat
 func (SubscriberUpdate) Fields() []ent.Field {
 	return []ent.Field{
 		field.UUID("id", publicid.SubscriberUpdate{}).Default(publicid.NewSubscriberUpdate).Immutable(),
-		// One of the two.
+		// Exactly one of the two is set.
 		field.UUID("post_id", publicid.Post{}).Optional().Nillable().Immutable(),
 		field.UUID("entry_id", publicid.ChangelogEntry{}).Optional().Nillable().Immutable(),
-		// What the post's status was, and what it was when the window ended.
+		// The post's status before the change, and its status at the end of the window.
 		field.String("previous_status").Optional().Nillable().Immutable(),
 		field.String("status").Optional().Nillable(),
-		// What was told together with it, once its window has ended.
+		// The digest that announces the update. Null until the window ends.
 		field.UUID("digest_id", uuid.UUID{}).Optional().Nillable(),
 	}
 }
@@ -38,7 +38,7 @@ func (SubscriberUpdate) Indexes() []ent.Index {
 	waiting := entsql.IndexWhere("digest_id IS NULL")
 	return []ent.Index{
 		index.Fields("organization_id", "created_at").Annotations(waiting),
-		// What the sweep looks for.
+		// The sweep finds waiting updates with it.
 		index.Fields("created_at").Annotations(waiting),
 		index.Fields("digest_id", "post_id").Annotations(entsql.IndexWhere("digest_id IS NOT NULL")),
 	}

@@ -8,9 +8,9 @@ import (
 	"earshot/internal/publicid"
 )
 
-// Subscription is what a person has chosen to be e-mailed about. It is of an address and not of a
-// contact, so that it holds for whatever contact comes with the address later. Who has none has
-// chosen nothing yet.
+// Subscription holds a person's choice of e-mails. It belongs to an address instead of a contact, so
+// it also applies to a later contact with the same address. A person without a row has made no
+// choice yet.
 type Subscription struct{ ent.Schema }
 
 // Mixin of the entity.
@@ -24,7 +24,7 @@ func (Subscription) Fields() []ent.Field {
 		field.Bytes("email_hash").Immutable(),
 		field.Bool("status_updates").Default(true),
 		field.Bool("changelog").Default(false),
-		// That of the page on which the person chose.
+		// The language of the page on which the person made the choice.
 		field.String("language").Default("en"),
 	}
 }

@@ -21,7 +21,7 @@ func (Tag) Fields() []ent.Field {
 		field.UUID("id", publicid.Tag{}).Default(publicid.NewTag).Immutable(),
 		field.UUID("board_id", publicid.Board{}).Immutable(),
 		field.String("name"),
-		// The name without regard to case: what is unique on the board.
+		// The case-folded name, which is unique on the board.
 		field.String("name_key"),
 		field.String("color"),
 	}

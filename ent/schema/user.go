@@ -9,10 +9,10 @@ import (
 	"earshot/internal/publicid"
 )
 
-// User is a member of an organization, or was one: who acts when an API key is used.
-// Votes, posts and comments refer to it, so who is removed stays as a user without a role.
-// A guest is an end-user who has commented, because a comment has a user for its author: never
-// a member, without keys, and without personal data, which are the contact's.
+// User is a current or former member of an organization, and the actor behind an API key. Votes,
+// posts and comments refer to users, so a removed member stays as a user without a role. A guest
+// stands for an end-user who has commented, because every comment's author is a user. A guest never
+// becomes a member and has no API keys. Its personal data is in the contact.
 type User struct{ ent.Schema }
 
 // Mixin of the entity.
@@ -22,15 +22,15 @@ func (User) Mixin() []ent.Mixin { return []ent.Mixin{scoped{}, times{}} }
 func (User) Fields() []ent.Field {
 	return []ent.Field{
 		field.UUID("id", publicid.User{}).Default(publicid.NewUser).Immutable(),
-		// A guest's is its own id, which is nobody's address.
+		// A guest and an erased member have their own id here, which is no valid address.
 		field.String("email"),
 		field.String("name"),
-		// Null for who isn't a member any more. The default is for users from before there
-		// were roles, who all acted as owners, and for the programs that still make such.
+		// Null for a former member. The default serves users from releases without roles, who all
+		// acted as owners, and processes that still run such a release.
 		field.Enum("role").Values("owner", "admin", "member").Optional().Nillable().Annotations(entsql.Default("owner")),
 		field.Enum("kind").Values("member", "guest").Default("member").Immutable(),
-		// The person who a guest is: the contact that it was made for, which may be gone, and the
-		// hash of that one's address. The database has it follow the contact's.
+		// The contact of a guest, which may be deleted since, and the hash of the contact's address.
+		// A trigger updates the hash when the contact's address changes.
 		field.UUID("contact_id", publicid.Contact{}).Optional().Nillable().Immutable(),
 		field.Bytes("email_hash").Optional().Nillable().Immutable(),
 	}
@@ -40,8 +40,8 @@ func (User) Fields() []ent.Field {
 func (User) Indexes() []ent.Index {
 	return []ent.Index{
 		index.Fields("organization_id", "email").Unique(),
-		// Members, who are few beside the guests. How they are found by their address is by hand
-		// in the migrations.
+		// The members, who are few compared with the guests. The index for their addresses is written
+		// by hand in the migrations.
 		index.Fields("organization_id", "id").Annotations(entsql.IndexWhere("role IS NOT NULL")),
 		index.Fields("contact_id").Unique().Annotations(entsql.IndexWhere("contact_id IS NOT NULL")),
 		index.Fields("organization_id", "email_hash").Unique().Annotations(entsql.IndexWhere("email_hash IS NOT NULL")),

@@ -21,15 +21,15 @@ func (Vote) Fields() []ent.Field {
 	return []ent.Field{
 		field.UUID("id", publicid.Vote{}).Default(publicid.NewVote).Immutable(),
 		field.UUID("post_id", publicid.Post{}),
-		// Null for contacts, and for anonymous voters of the e-mail-verified public flow.
+		// Null for contacts, and for anonymous voters who have verified their e-mail address.
 		field.UUID("user_id", publicid.User{}).Optional().Nillable().Immutable(),
-		// The contact that voted; null again once it is deleted, which the database sees to.
+		// The contact that voted. A trigger sets it to null when the contact is deleted.
 		field.UUID("contact_id", publicid.Contact{}).Optional().Nillable().Immutable(),
-		// HMAC of the voter's normalised e-mail address: that of a member or an anonymous one
-		// when they voted, or the present one of a contact, which the database sees to. Null where
-		// the contact has none, or another vote on the post has it that isn't a member's.
+		// HMAC of the voter's normalised e-mail address. For members and anonymous voters it is the
+		// address at the time of the vote. For contacts a trigger keeps the current one. Null if the
+		// contact has no address, or if another non-member vote on the post has the same hash.
 		field.Bytes("email_hash").Optional().Nillable().Immutable(),
-		// What the contact pays, copied by the database, which counts it on the post.
+		// The contact's revenue. Triggers copy it from the contact and sum it up in post_revenues.
 		field.Int64("mrr_cents").Optional().Nillable().Immutable(),
 		field.String("currency").Optional().Nillable().Immutable(),
 	}
@@ -48,13 +48,14 @@ func (Vote) Edges() []ent.Edge {
 func (Vote) Indexes() []ent.Index {
 	return []ent.Index{
 		index.Fields("post_id", "user_id").Unique(),
-		// Members are told apart by their ids: two may have one address.
+		// Excludes members, because two members may share an address. user_id identifies them.
 		index.Fields("post_id", "email_hash").Unique().Annotations(entsql.IndexWhere("user_id IS NULL")),
-		// The contact first: what it voted for is found by it, too.
+		// The contact comes first, so that the index also finds all votes of a contact.
 		index.Fields("contact_id", "post_id").Unique().Annotations(entsql.IndexWhere("contact_id IS NOT NULL")),
 		index.Fields("post_id", "id"),
 		index.Fields("organization_id", "email_hash").Annotations(entsql.IndexWhere("email_hash IS NOT NULL")),
-		// Members' votes from before they carried the hash: empty once they have it.
+		// Members' votes from releases without email_hash. The index is empty once the service has
+		// filled the hashes in.
 		index.Fields("id").StorageKey("vote_without_hash").
 			Annotations(entsql.IndexWhere("email_hash IS NULL AND user_id IS NOT NULL")),
 	}

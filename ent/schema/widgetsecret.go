@@ -8,8 +8,8 @@ import (
 	"earshot/internal/publicid"
 )
 
-// WidgetSecret is what a customer's server signs the tokens with by which the widget identifies
-// an end-user. A token names it (kid).
+// WidgetSecret is the secret with which a customer's server signs widget tokens. Such a token
+// identifies an end-user, and its header names the secret (kid).
 type WidgetSecret struct{ ent.Schema }
 
 // Mixin of the entity.
@@ -19,7 +19,7 @@ func (WidgetSecret) Mixin() []ent.Mixin { return []ent.Mixin{scoped{}, created{}
 func (WidgetSecret) Fields() []ent.Field {
 	return []ent.Field{
 		field.UUID("id", publicid.WidgetSecret{}).Default(publicid.NewWidgetSecret).Immutable(),
-		// The secret, sealed as those of webhooks are.
+		// The secret, sealed like the secrets of webhooks.
 		field.Bytes("secret_sealed").Sensitive(),
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// WordList is the words that an organization wants to look at before they appear on its public
-// boards. It isn't in the organization's row, which is read with each key.
+// WordList holds an organization's blocked words. Posts and comments with such a word wait for
+// moderation. It has its own table, because every API request reads the organization's row.
 type WordList struct{ ent.Schema }
 
 // Mixin of the entity.

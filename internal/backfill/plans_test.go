@@ -14,14 +14,14 @@ import (
 	"earshot/internal/testkit"
 )
 
-// A page of a backfill looks for activity while it holds the organization's lock, so that look reads no more than
-// what it finds.
+// A page of a backfill reads the activity while it holds the organization's lock. The query must
+// therefore read only matching rows.
 func TestALookForActivityGoesAlongIndexes(t *testing.T) {
 	t.Parallel()
 	s, c, last := testkit.Asked(t)
 	of := publicid.NewOrganization()
-	// A member's 20,000 posts, and one each of 20 of 2,000 guests. So an author has a thousand posts on average, and
-	// a plan that goes by the average reads all posts.
+	// One member has 20,000 posts, and 20 of 2,000 guests have one post each. An author thus has a
+	// thousand posts on average, and a plan based on the average would read all posts.
 	_, err := c.Exec(t.Context(), fmt.Sprintf(`
 		INSERT INTO organizations (id, created_at, updated_at, name) VALUES ('%s', now(), now(), 'x');
 		INSERT INTO boards (id, organization_id, created_at, updated_at, name, slug) SELECT gen_random_uuid(), id, now(), now(), 'x', 'x' FROM organizations;

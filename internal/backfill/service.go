@@ -1,6 +1,6 @@
-// Package backfill makes contacts of people whose votes, posts and comments are from before anybody was
-// asked for an opt-in, and whose addresses the operator knows from elsewhere: the service keeps hashes
-// alone. README.md states the rules.
+// Package backfill creates contacts for people who voted, posted or commented before the opt-in box went
+// live. The service stores only hashes of their addresses, so the operator supplies the addresses from
+// another source. README.md states the rules.
 package backfill
 
 import (
@@ -21,11 +21,12 @@ import (
 )
 
 const (
-	// MaxAddresses are inserted in one transaction, in some seconds.
+	// MaxAddresses is the maximum number of addresses in a backfill. One transaction inserts them in
+	// some seconds.
 	MaxAddresses = 100_000
-	// inserted is how many rows a statement inserts.
+	// inserted is the number of rows that a statement inserts.
 	inserted = 500
-	// page is how many addresses a transaction looks for, while contacts of the organization wait.
+	// page is the number of addresses in a transaction, which blocks new contacts of the organization.
 	page = 100
 )
 
@@ -37,25 +38,24 @@ type Service struct {
 	secrets  *seal.Box
 }
 
-// New makes the service from its collaborators. The box seals addresses for as long as they are looked
-// for.
+// New makes the service from its collaborators. The box seals the addresses until they are processed.
 func New(s *store.Store, changes *change.Runner, c *contacts.Service, secrets *seal.Box) *Service {
 	return &Service{store: s, changes: changes, contacts: c, secrets: secrets}
 }
 
-// Person is somebody whose address is known. An empty name is none.
+// Person is a person with a known address. The name is optional.
 type Person struct {
 	Email string `json:"email"`
 	Name  string `json:"name,omitempty"`
 }
 
-// Wanted is what is looked for.
+// Wanted is the input of a backfill.
 type Wanted struct {
-	// Before is the moment from which on activity doesn't count.
+	// Before is the exclusive end of the activity that counts.
 	Before time.Time
-	// People have different addresses, which contacts.CheckPerson has passed.
+	// People have distinct addresses that contacts.CheckPerson has accepted.
 	People []Person
-	// Invalid are how many lines were none, for the receipt.
+	// Invalid is the number of invalid lines, for the receipt.
 	Invalid int
 }
 
@@ -71,8 +71,8 @@ func (w *Wanted) check() error {
 	return bad.Err()
 }
 
-// Begin keeps the addresses, sealed, for the operator in the organization of the context, whatever its
-// billing state, and has the workflow start after the commit: all of it, or nothing.
+// Begin stores the sealed addresses and starts the workflow after the commit. One transaction stores all
+// of them. It acts for the operator, in the organization of the context and in every billing state.
 func (s *Service) Begin(ctx context.Context, w Wanted) (*db.ContactBackfill, error) {
 	if err := w.check(); err != nil {
 		return nil, err
@@ -121,7 +121,7 @@ func (s *Service) keep(ctx context.Context, c *change.Change, of publicid.Contac
 	return nil
 }
 
-// Backfill loads a receipt, of any organization: an operator asks for it.
+// Backfill loads a receipt of any organization, for the operator.
 func (s *Service) Backfill(ctx context.Context, id publicid.ContactBackfill) (*db.ContactBackfill, error) {
 	all := store.System(ctx, "an operator asks for a backfill by its id")
 	found, err := s.store.Client().ContactBackfill.Query().Where(contactbackfill.ID(id)).Only(all)
@@ -134,7 +134,7 @@ func (s *Service) Backfill(ctx context.Context, id publicid.ContactBackfill) (*d
 	return found, nil
 }
 
-// Left is how many addresses are still to be looked for.
+// Left returns the number of remaining addresses.
 func (s *Service) Left(ctx context.Context, id publicid.ContactBackfill) (int, error) {
 	return s.store.LeftOfBackfill(ctx, id)
 }

@@ -36,16 +36,16 @@ func newTenant(t *testing.T, app *apptest.App, plan string) *tenant {
 	return n
 }
 
-// day is one of January.
+// day returns a day of January 2026.
 func day(n int) time.Time { return time.Date(2026, 1, n, 0, 0, 0, 0, time.UTC) }
 
-// onBoard is the context of a public board's page.
+// onBoard returns the context of a public board's page.
 func (n *tenant) onBoard(t *testing.T) context.Context {
 	t.Helper()
 	return change.WithCaller(n.Context(t.Context()), &change.Caller{Organization: n.Organization})
 }
 
-// acts has somebody who isn't known act on the public board, at a moment of before.
+// acts records an action of an anonymous visitor on the public board, at a time in the past.
 func (n *tenant) acts(t *testing.T, kind, email string, at time.Time) {
 	t.Helper()
 	who := feedback.Visitor{Spelled: n.App.Feedback.Spelled(email)}
@@ -70,7 +70,7 @@ func (n *tenant) acts(t *testing.T, kind, email string, at time.Time) {
 	n.exec(t, "UPDATE "+kind+"s SET created_at = $2 WHERE id = (SELECT id FROM "+kind+"s WHERE organization_id = $1 ORDER BY id DESC LIMIT 1)", at)
 }
 
-// votes has many vote, as one statement.
+// votes inserts many votes with one statement.
 func (n *tenant) votes(t *testing.T, emails []string, at time.Time) {
 	t.Helper()
 	hashes := make([][]byte, len(emails))
@@ -91,7 +91,7 @@ func (n *tenant) exec(t *testing.T, sql string, args ...any) {
 	require.NoError(t, err)
 }
 
-// query runs SQL about the organization and returns the rows' only column.
+// query runs SQL about the organization and returns the single column of its rows.
 func query[T any](t *testing.T, n *tenant, sql string) []T {
 	t.Helper()
 	c, err := pgx.Connect(t.Context(), n.App.Config.DatabaseURL)
@@ -111,7 +111,7 @@ func people(emails ...string) (all []backfill.Person) {
 	return all
 }
 
-// begin looks for activity of before the tenth of January.
+// begin starts a backfill of activity before the tenth of January.
 func (n *tenant) begin(t *testing.T, people []backfill.Person) publicid.ContactBackfill {
 	t.Helper()
 	made, err := n.App.Backfills.Begin(n.Context(t.Context()), backfill.Wanted{Before: day(10), People: people, Invalid: 7})
@@ -119,7 +119,7 @@ func (n *tenant) begin(t *testing.T, people []backfill.Person) publicid.ContactB
 	return made.ID
 }
 
-// finish goes on to the end, as a worker does.
+// finish processes all pages, as a worker does.
 func (n *tenant) finish(t *testing.T, id publicid.ContactBackfill) backfill.Progress {
 	t.Helper()
 	for {
@@ -131,7 +131,7 @@ func (n *tenant) finish(t *testing.T, id publicid.ContactBackfill) backfill.Prog
 	}
 }
 
-// left is how many addresses are kept.
+// left returns the number of stored addresses.
 func (n *tenant) left(t *testing.T) int {
 	t.Helper()
 	return query[int](t, n, "SELECT count(*)::int FROM backfill_addresses WHERE organization_id = $1")[0]
@@ -142,7 +142,7 @@ func (n *tenant) found(t *testing.T, filter string) []any {
 	return n.Do(t, http.MethodGet, "/v1/contacts"+filter, nil).Body["data"].([]any)
 }
 
-// contact is the one with an address; nil where there is none.
+// contact returns the contact with an address, or nil.
 func (n *tenant) contact(t *testing.T, email string) object {
 	t.Helper()
 	found := n.found(t, "?email="+email)

@@ -17,8 +17,8 @@ import (
 	"earshot/internal/store"
 )
 
-// Progress tells how far a backfill is, in numbers alone. The status is the row's, and empty where it is
-// gone.
+// Progress is the progress of a backfill. It contains no personal data. Status is the status of the row,
+// or empty if the row is gone.
 type Progress struct {
 	Status                             string
 	Addresses, Left                    int
@@ -26,7 +26,7 @@ type Progress struct {
 	Invalid                            int
 }
 
-// ProgressOf is what a receipt tells.
+// ProgressOf returns the progress in a receipt.
 func ProgressOf(b *db.ContactBackfill, left int) Progress {
 	return Progress{
 		Status: string(b.Status), Addresses: b.Addresses, Left: left, Invalid: b.InvalidLines,
@@ -35,9 +35,9 @@ func ProgressOf(b *db.ContactBackfill, left int) Progress {
 	}
 }
 
-// Continue goes on with a backfill by one page. What was looked for goes in the same transaction, so
-// nothing is done twice when it is asked again after a kill. It acts for the service, and whatever the
-// billing state: what was accepted happens.
+// Continue processes one page of a backfill. The same transaction deletes the processed addresses, so a
+// retry after a kill repeats no work. It acts on behalf of the service and in every billing state,
+// because the backfill was already accepted.
 func (s *Service) Continue(ctx context.Context, id publicid.ContactBackfill) (Progress, error) {
 	found, err := s.Backfill(ctx, id)
 	if problem.Is(err, problem.NotFound) {
@@ -66,11 +66,11 @@ func (s *Service) Continue(ctx context.Context, id publicid.ContactBackfill) (Pr
 	return ProgressOf(now, left), err
 }
 
-// page looks for so many addresses. The order keeps an erasure from being undone: whoever is erased after
-// the addresses were locked waits, and whoever was erased before has no hash any more when the activity
-// is looked for, which is after the contacts.
+// page processes one page of addresses. It locks the addresses first and reads the activity last, so
+// that it cannot undo an erasure. A later erasure waits for the locked addresses. An earlier one has
+// removed the hashes before page reads the activity.
 func (s *Service) page(ctx context.Context, c *change.Change, of *db.ContactBackfill) (*db.ContactBackfill, error) {
-	// Links that are used meanwhile make contacts, too.
+	// Confirmed links also create contacts, so the lock makes them wait.
 	if err := c.LockOrganization(ctx); err != nil {
 		return nil, err
 	}
@@ -100,7 +100,7 @@ func (s *Service) page(ctx context.Context, c *change.Change, of *db.ContactBack
 	return after, nil
 }
 
-// look makes contacts of those who have activity and no contact yet.
+// look creates contacts for people with activity and without a contact.
 func (s *Service) look(
 	ctx context.Context, c *change.Change, of *db.ContactBackfill, rows []*db.BackfillAddress, update *db.ContactBackfillUpdateOne,
 ) error {
@@ -143,7 +143,7 @@ func (s *Service) look(
 	return nil
 }
 
-// open opens what is sealed. A key that is missing is an error, so that the run waits for it.
+// open opens the sealed addresses. A missing key is an error, so the run waits for the key.
 func (s *Service) open(rows []*db.BackfillAddress) ([]Person, error) {
 	people := make([]Person, len(rows))
 	for i, r := range rows {
@@ -152,13 +152,13 @@ func (s *Service) open(rows []*db.BackfillAddress) ([]Person, error) {
 			return nil, errors.Wrap(err, "open an address of the backfill; its key has to be in EARSHOT_SECRET_KEYS until the backfill is over")
 		}
 		if err := json.Unmarshal([]byte(text), &people[i]); err != nil {
-			return nil, errors.New("decode an address of the backfill") // without what it is
+			return nil, errors.New("decode an address of the backfill") // without the cause, which may quote the address
 		}
 	}
 	return people, nil
 }
 
-// knownOf are the addresses that contacts have.
+// knownOf returns the addresses that existing contacts have.
 func knownOf(ctx context.Context, c *change.Change, people []Person) (map[string]bool, error) {
 	emails := make([]string, len(people))
 	for i, p := range people {

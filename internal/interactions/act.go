@@ -16,11 +16,11 @@ import (
 	"earshot/internal/publicid"
 )
 
-// What visitors do whose browser knows them.
+// This file holds the actions of visitors whose browser is remembered.
 
-// Act does at once what a visitor wants whose address is known to be theirs. What comes again with
-// the same stamp is what was done then, however often a button was pressed; "" is no stamp. Who does
-// too much is problem.RateLimited.
+// Act performs the action of a visitor whose address is verified, without an e-mail. A repeated form
+// with the same stamp gets the result of the first one, for example after a double click. An empty
+// stamp turns that off. Too many actions are problem.RateLimited.
 func (s *Service) Act(ctx context.Context, by Visitor, w Wanted, stamp string) (*Done, error) {
 	var bad problem.Fields
 	w.checkBy(&bad, &by)
@@ -31,7 +31,7 @@ func (s *Service) Act(ctx context.Context, by Visitor, w Wanted, stamp string) (
 	if err := s.mayAct(ctx, by); err != nil {
 		return nil, err
 	}
-	if stamp == "" || w.Kind == Vote { // a person has one vote a post anyway, and may take it back meanwhile
+	if stamp == "" || w.Kind == Vote { // a person has at most one vote per post, and may retract it in between
 		return s.act(ctx, by, w)
 	}
 	for {
@@ -39,7 +39,7 @@ func (s *Service) Act(ctx context.Context, by Visitor, w Wanted, stamp string) (
 		if !problem.Is(err, problem.IdempotencyInProgress) {
 			return done, err
 		}
-		select { // what the button's first press does is the answer to the second
+		select { // the second press waits for the result of the first
 		case <-ctx.Done():
 			return nil, err
 		case <-time.After(pressPause):
@@ -47,10 +47,10 @@ func (s *Service) Act(ctx context.Context, by Visitor, w Wanted, stamp string) (
 	}
 }
 
-// pressPause lies between two looks at what the first press of a button comes to.
+// pressPause is the pause between two checks for the result of a button's first press.
 const pressPause = 50 * time.Millisecond
 
-// filledForm is what a form with what was filled in is known by.
+// filledForm returns the idempotency key of a filled-in form.
 func (s *Service) filledForm(by Visitor, w Wanted, stamp string) (id [sha256.Size]byte) {
 	text, err := json.Marshal([]any{s.emailHash(by.Email), w, w.OptIn, stamp})
 	if err != nil {
@@ -86,7 +86,7 @@ func (s *Service) actOnce(ctx context.Context, by Visitor, w Wanted, form [sha25
 	return done, once.Commit(ctx, change.Answer{Status: http.StatusOK, Body: []byte(kept)})
 }
 
-// waits is what is kept of what somebody has to look at first.
+// waits is the kept answer for an action that waits for moderation.
 const waits = "waits"
 
 func (s *Service) act(ctx context.Context, by Visitor, w Wanted) (done *Done, err error) {
@@ -97,7 +97,7 @@ func (s *Service) act(ctx context.Context, by Visitor, w Wanted) (done *Done, er
 	return done, err
 }
 
-// Retract takes the visitor's vote off a post, if there is one.
+// Retract removes the visitor's vote from a post, if there is one.
 func (s *Service) Retract(ctx context.Context, by Visitor, on publicid.Post) error {
 	if err := s.mayAct(ctx, by); err != nil {
 		return err

@@ -16,10 +16,10 @@ import (
 	"earshot/internal/store"
 )
 
-// Approve has what waits appear, as it would have at once: with its events, and the contact of who
-// has opted in, in the transaction in which it waits no longer. Also while the organization takes
-// nothing from the public. One that isn't there any more is problem.NotFound, and one whose board
-// isn't public any more problem.Conflict.
+// Approve publishes a submission as if it had never waited. One transaction removes the submission,
+// records the events, and creates the contact of an author who has opted in. It also works while the
+// organization accepts nothing from the public. A missing submission is problem.NotFound. If the
+// board is no longer public, it is problem.Conflict.
 func (s *Service) Approve(ctx context.Context, id publicid.Submission) (*Done, error) {
 	var done *Done
 	err := s.changes.Run(ctx, func(c *change.Change) error {
@@ -51,8 +51,8 @@ func (s *Service) Approve(ctx context.Context, id publicid.Submission) (*Done, e
 	return done, err
 }
 
-// hidden is the problem of something whose place isn't public: unless it went with its post or
-// board just now, it goes on waiting.
+// hidden returns the problem of a submission whose board is not public. The submission stays in the
+// queue, unless it has just been deleted with its post or board.
 func hidden(ctx context.Context, c *change.Change, id publicid.Submission) error {
 	if _, err := onlySubmission(ctx, c.Submission.Query().Where(submission.ID(id))); err != nil {
 		return err
@@ -60,7 +60,7 @@ func hidden(ctx context.Context, c *change.Change, id publicid.Submission) error
 	return problem.New(problem.Conflict, "The board isn't public any more.").With("reason", "board_not_public")
 }
 
-// writer is who has written what waits.
+// writer returns the author of a submission.
 func (s *Service) writer(ctx context.Context, row *db.Submission) (feedback.Visitor, error) {
 	who := feedback.Visitor{Spelled: store.Spelled{EmailHash: row.EmailHash}}
 	if row.PersonSealed == nil {
@@ -80,7 +80,7 @@ func (s *Service) writer(ctx context.Context, row *db.Submission) (feedback.Visi
 	return who, nil
 }
 
-// Reject removes what waits without a trace, but for the line of the audit trail.
+// Reject removes a submission. Only the line of the audit trail remains.
 func (s *Service) Reject(ctx context.Context, id publicid.Submission) error {
 	return s.changes.Run(ctx, func(c *change.Change) error {
 		c.Audit("rejectSubmission", id)
@@ -88,9 +88,9 @@ func (s *Service) Reject(ctx context.Context, id publicid.Submission) error {
 	})
 }
 
-// remove has something wait no longer. Of several who do so at once all but one get
-// problem.NotFound, and so nothing of what they did is committed. It is the last row that an approval
-// locks, so that nobody waits in a circle who holds a board or a post and ends what waits for it.
+// remove deletes a submission. If several transactions do so concurrently, all but one get
+// problem.NotFound and roll back. An approval locks this row last. That prevents a deadlock with
+// transactions that lock a board or post and then delete its submissions.
 func remove(ctx context.Context, c *change.Change, id publicid.Submission) error {
 	n, err := c.Submission.Delete().Where(submission.ID(id)).Exec(ctx)
 	if err != nil {

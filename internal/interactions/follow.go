@@ -16,7 +16,8 @@ import (
 	"earshot/internal/store"
 )
 
-// What whoever follows an interaction needs, who mails its link and waits for its use.
+// This file holds the methods for the workflow of an interaction, which mails the link and waits for
+// its use.
 
 // Letter is an e-mail with a link.
 type Letter struct {
@@ -24,7 +25,7 @@ type Letter struct {
 	Subject, Text string
 }
 
-// Letter is the e-mail that is to be sent for an interaction; nil where none is, any more.
+// Letter returns the e-mail to send for an interaction, or nil if there is none to send.
 func (s *Service) Letter(ctx context.Context, id publicid.Interaction) (*Letter, error) {
 	ctx = store.System(ctx, "whoever follows an interaction knows its id")
 	found, err := s.store.Client().Interaction.Get(ctx, id)
@@ -35,7 +36,7 @@ func (s *Service) Letter(ctx context.Context, id publicid.Interaction) (*Letter,
 		return nil, errors.Wrap(err, "load the interaction")
 	}
 	if found.DueAt.Equal(found.ExpiresAt) || !found.ExpiresAt.After(store.Now()) {
-		return nil, nil // it was sent before, or it would be too late
+		return nil, nil // it was sent before, or the link has expired
 	}
 	kept, err := s.open(found)
 	if errors.Is(err, seal.ErrUnreadable) {
@@ -50,14 +51,13 @@ func (s *Service) Letter(ctx context.Context, id publicid.Interaction) (*Letter,
 	}
 	link := kept.Mailing.Page + "?" + url.Values{"token": {s.token(id)}}.Encode()
 	return &Letter{
-		// Without the name, which anybody may have made up to have us send it.
+		// Without the name, because a sender could put a message to a stranger into it.
 		To: mail.Address{Address: kept.By.Email}, Subject: kept.Mailing.Subject,
 		Text: strings.Replace(kept.Mailing.Text, LinkPlace, link, 1),
 	}, nil
 }
 
-// Mailed notes that the letter was sent: nobody has to look after the interaction until its time is
-// up.
+// Mailed records that the letter was sent. The interaction is then not due until it expires.
 func (s *Service) Mailed(ctx context.Context, id publicid.Interaction) error {
 	ctx = store.System(ctx, "whoever follows an interaction knows its id")
 	found, err := s.store.Client().Interaction.Get(ctx, id)
@@ -73,8 +73,8 @@ func (s *Service) Mailed(ctx context.Context, id publicid.Interaction) error {
 	return nil
 }
 
-// Look is until when an interaction may be confirmed. One whose time is up it removes; nil is that
-// there is none.
+// Look returns the time until which an interaction can be confirmed. It removes an expired
+// interaction. It returns nil if there is none.
 func (s *Service) Look(ctx context.Context, id publicid.Interaction) (until *time.Time, err error) {
 	ctx = store.System(ctx, "whoever follows an interaction knows its id")
 	found, err := s.store.Client().Interaction.Get(ctx, id)
@@ -90,7 +90,7 @@ func (s *Service) Look(ctx context.Context, id publicid.Interaction) (until *tim
 	return nil, s.Remove(ctx, id)
 }
 
-// Remove removes an interaction that nobody will confirm.
+// Remove removes an interaction that can no longer be confirmed.
 func (s *Service) Remove(ctx context.Context, id publicid.Interaction) error {
 	ctx = store.System(ctx, "whoever follows an interaction knows its id")
 	if _, err := s.store.Client().Interaction.Delete().Where(interaction.ID(id)).Exec(ctx); err != nil {

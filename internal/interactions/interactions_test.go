@@ -38,7 +38,7 @@ func newStage(t *testing.T) *stage {
 	return newStageWith(t)
 }
 
-// newStageWith is newStage with further settings.
+// newStageWith is newStage with additional settings.
 func newStageWith(t *testing.T, environ ...string) *stage {
 	t.Helper()
 	n := apptest.Start(t, apptest.Options{Alone: true, Environ: environ}).Tenant(t)
@@ -59,7 +59,7 @@ func (s *stage) ask(t *testing.T, email string) (token string) {
 
 var tokenInLink = regexp.MustCompile(`[?&]token=([\w-]+)`)
 
-// token is what stands in the link of a letter, which nobody but the e-mail has.
+// token returns the token in the link of a letter. Only the e-mail contains it.
 func (s *stage) token(t *testing.T, id publicid.Interaction) string {
 	t.Helper()
 	letter, err := s.Letter(t.Context(), id)
@@ -142,8 +142,8 @@ func TestAConfirmationThatIsCutOffBeforeItsCommitHasChangedNothing(t *testing.T)
 	c, err := pgx.Connect(t.Context(), s.App.Config.DatabaseURL)
 	require.NoError(t, err)
 	defer func() { _ = c.Close(context.Background()) }()
-	// Somebody holds the post, so the confirmation has removed its row and waits; then it ends as
-	// its process does: Postgres ends its connection.
+	// The test locks the post, so the confirmation removes its row and then waits. Then Postgres
+	// ends the connection, as it does when the process dies.
 	tx, err := c.Begin(t.Context())
 	require.NoError(t, err)
 	_, err = tx.Exec(t.Context(), "SELECT FROM posts FOR UPDATE")

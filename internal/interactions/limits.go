@@ -14,21 +14,22 @@ import (
 	"earshot/internal/store"
 )
 
-// The limits, in all processes together.
+// The limits apply across all processes.
 const (
-	// Forms from one network within ten minutes, and at once: a whole office may be behind one
-	// address, and reads the same announcement.
+	// Forms from one network within ten minutes, which may also come all at once. A whole office may
+	// share one address and read the same announcement.
 	networkForms, networkRefill = 60, 10 * time.Minute
-	// Links that are mailed to one mailbox within an hour, whoever asks for them and wherever: six, which is
-	// more than somebody asks for who doesn't find the first one, and no flood for who didn't ask. Two of
-	// them are kept for networks that have not asked for the mailbox within a day, so that a stranger who
-	// uses up the others does not keep the owner from getting one.
+	// Links that are mailed to one mailbox within an hour, across all senders and organizations: six.
+	// That is enough for an owner who does not find the first e-mail, and no flood for a victim. Two of
+	// the six are reserved for networks that have not asked for the mailbox within a day. A stranger who
+	// uses up the other four therefore cannot lock out the owner.
 	mailboxLinks, mailboxLinksKept, mailboxRefill = 4, 2, time.Hour
-	// And within a day, twelve: somebody who goes on for weeks must not fill a stranger's mailbox.
+	// Links to one mailbox within a day: twelve. This limit protects a stranger's mailbox from a slow flood
+	// over weeks.
 	dayLinks, dayLinksKept, dayRefill = 8, 4, 24 * time.Hour
-	// Links that all visitors of an organization ask for within ten minutes: as many as ten offices.
+	// Links for all visitors of an organization within ten minutes, as many as ten offices need.
 	organizationLinks, organizationRefill = 600, 10 * time.Minute
-	// What somebody does without a link within ten minutes: faster than anybody reads.
+	// Actions of a remembered visitor within ten minutes, more than a reading person needs.
 	visitorActs, visitorRefill = 60, 10 * time.Minute
 )
 
@@ -37,8 +38,8 @@ func (s *Service) MayTry(ctx context.Context, from netip.Prefix) error {
 	return s.take(ctx, s.bucket("network", networkName(from), networkForms, networkRefill))
 }
 
-// networkName is what a network is counted by. Who has a /64 of IPv6 mostly has more of them, up to a
-// /56 at home.
+// networkName returns the name under which a network is counted. It shortens IPv6 networks to a /56,
+// because a home connection often has up to 256 networks of /64.
 func networkName(from netip.Prefix) []byte {
 	if a := from.Addr(); a.Is6() && from.Bits() > networkBits {
 		from = netip.PrefixFrom(a, networkBits).Masked()
@@ -48,10 +49,10 @@ func networkName(from netip.Prefix) []byte {
 
 const networkBits = 56
 
-// mayMail counts a link for a visitor's mailbox, which all spellings of the address share.
+// mayMail counts a link against the visitor's mailbox. All spellings of the address share the mailbox.
 func (s *Service) mayMail(ctx context.Context, to Visitor) (bool, error) {
 	mailbox := s.mailboxHash(to.Email)
-	// Every request is noted, so a network that has asked before has no part in what is kept for others.
+	// Every request is counted here, so a network that has asked before gets no share of the reserve.
 	pair := append(slices.Clone(mailbox), networkName(to.From)...)
 	fresh, err := s.store.TakeFrom(ctx, s.bucket("address from network", pair, 1, dayRefill))
 	if err != nil {
@@ -65,7 +66,7 @@ func (s *Service) mayMail(ctx context.Context, to Visitor) (bool, error) {
 		s.bucket("address kept a day", mailbox, dayLinksKept, dayRefill))
 }
 
-// takeEach takes a token out of each bucket, up to the first empty one.
+// takeEach takes a token from each bucket and stops at the first empty one.
 func (s *Service) takeEach(ctx context.Context, all ...store.Bucket) (bool, error) {
 	for _, b := range all {
 		if ok, err := s.store.TakeFrom(ctx, b); err != nil || !ok {
@@ -75,7 +76,7 @@ func (s *Service) takeEach(ctx context.Context, all ...store.Bucket) (bool, erro
 	return true, nil
 }
 
-// mayAct counts what a visitor does, by the hash of the address.
+// mayAct counts a visitor's action, by the hash of the mailbox.
 func (s *Service) mayAct(ctx context.Context, by Visitor) error {
 	return s.take(ctx, s.bucket("visitor", s.mailboxHash(by.Email), visitorActs, visitorRefill))
 }
@@ -88,7 +89,7 @@ func (s *Service) take(ctx context.Context, b store.Bucket) error {
 	return err
 }
 
-// bucket is one whose name nobody can choose: the key is in it.
+// bucket returns a bucket with a keyed id, so that clients cannot choose the id of a bucket.
 func (s *Service) bucket(kind string, of []byte, size int, refill time.Duration) store.Bucket {
 	mac := hmac.New(sha256.New, s.formKey)
 	mac.Write([]byte("bucket " + kind + "\x00"))

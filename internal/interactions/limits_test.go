@@ -15,7 +15,7 @@ var (
 	ours   = netip.MustParsePrefix("203.0.113.7/32")
 )
 
-// letters asks for a link from a network once for each spelling, and counts the e-mails.
+// letters requests a link from a network once for each spelling, and counts the e-mails.
 func (s *stage) letters(t *testing.T, from netip.Prefix, spellings ...string) (sent int) {
 	t.Helper()
 	for _, email := range spellings {

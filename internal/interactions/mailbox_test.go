@@ -11,7 +11,7 @@ import (
 	"earshot/internal/publicid"
 )
 
-// votes has a known browser vote with an address.
+// votes casts a vote with an address, from a remembered browser.
 func (s *stage) votes(t *testing.T, email string, on publicid.Post) {
 	t.Helper()
 	_, err := s.Act(s.ctx, interactions.Visitor{Email: email, Name: "Quentin"}, interactions.Wanted{Kind: interactions.Vote, Post: on}, "")
@@ -51,7 +51,7 @@ func TestAMailboxHasOneVoteOnAPostHoweverItsAddressIsSpelled(t *testing.T) {
 	require.Equal(t, 1, s.count(t, s.post))
 }
 
-// A vote of a release before has the hash of its own spelling, and nothing says which mailbox that is.
+// A vote from an earlier release has the hash of its own spelling and no link to a mailbox.
 func TestAVoteThatWasCastBeforeMailboxesWereKnownStaysAndCounts(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)

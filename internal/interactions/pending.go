@@ -20,31 +20,31 @@ import (
 	"earshot/internal/store"
 )
 
-// LinkLife is how long a link counts.
+// LinkLife is the lifetime of a link.
 const LinkLife = 24 * time.Hour
 
-// LinkPlace is where the link goes in the text of an e-mail.
+// LinkPlace is the placeholder for the link in the text of an e-mail.
 const LinkPlace = "{link}"
 
-// Mailing is what the e-mail with a link says. Whoever asks for it knows the language.
+// Mailing is the content of the e-mail with a link, in the language of the caller's page.
 type Mailing struct {
 	Subject string `json:"subject"`
-	// Text has LinkPlace where the link goes.
+	// Text contains LinkPlace.
 	Text string `json:"text"`
-	// Page is the address that takes the link's token in its query.
+	// Page is the address of the page that the link opens. The token is added to its query.
 	Page string `json:"page"`
 }
 
-// content is what is sealed of a pending interaction.
+// content is the sealed part of a pending interaction.
 type content struct {
 	By     Visitor `json:"by"`
 	Wanted Wanted  `json:"wanted"`
-	// Mailing is null where too many links went to the address already.
+	// Mailing is null if too many links were sent to the address already.
 	Mailing *Mailing `json:"mailing"`
 }
 
-// Ask keeps what a visitor wants until the link in an e-mail is used. It does the same, in the same
-// time, whoever's the address is and whether a link goes to it or too many went there already.
+// Ask stores a visitor's action until the link in an e-mail is used. Its behaviour and duration do not
+// depend on the address, so they do not reveal whether a link is sent.
 func (s *Service) Ask(ctx context.Context, by Visitor, w Wanted, m Mailing) error {
 	if err := s.Check(&w, &by); err != nil {
 		return err
@@ -57,7 +57,7 @@ func (s *Service) Ask(ctx context.Context, by Visitor, w Wanted, m Mailing) erro
 		return err
 	}
 	hash := s.emailHash(by.Email)
-	// Of all organizations together: it is one person's mailbox.
+	// The limit spans all organizations, because they mail to the same mailbox.
 	mayMail, err := s.mayMail(ctx, by)
 	if err != nil {
 		return err
@@ -83,7 +83,7 @@ func (s *Service) Ask(ctx context.Context, by Visitor, w Wanted, m Mailing) erro
 	})
 }
 
-// token is what stands in the link to an interaction. It is kept nowhere.
+// token returns the token in the link to an interaction. It is derived and never stored.
 func (s *Service) token(id publicid.Interaction) string {
 	mac := hmac.New(sha256.New, s.linkKey)
 	raw := id.UUID()
@@ -91,8 +91,8 @@ func (s *Service) token(id publicid.Interaction) string {
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// Pending is what a link is for, and by whom, as they said. One that was used, is over, or never was
-// is problem.NotFound, as is one of another organization.
+// Pending returns the action of a link and the visitor as entered in the form. A used, expired or
+// unknown link is problem.NotFound, and so is one of another organization.
 func (s *Service) Pending(ctx context.Context, token string) (*Wanted, *Visitor, error) {
 	found, err := live(ctx, s.store.Client().Interaction.Query(), token)
 	if err != nil {
@@ -105,17 +105,17 @@ func (s *Service) Pending(ctx context.Context, token string) (*Wanted, *Visitor,
 	return &kept.Wanted, &kept.By, nil
 }
 
-// Confirmed is what became of a link.
+// Confirmed is the result of a confirmed link.
 type Confirmed struct {
 	By   Visitor
 	Kind Kind
 	*Done
 }
 
-// Confirm does what a link is for, or keeps it until somebody has looked at it. The interaction is
-// used up in the transaction of what it does, so it counts once or not at all. It is problem.NotFound as Pending is, and where the post or the
-// board is gone or isn't public any more. The opt-in is given here and not before, by who has the
-// mailbox: anybody may write an address into a form. Language is that of the page.
+// Confirm performs the action of a link, or puts it into the moderation queue. The same transaction
+// deletes the interaction, so the action counts at most once. It returns problem.NotFound as Pending
+// does, and if the post or board is gone or no longer public. The opt-in is given here, by the owner
+// of the mailbox, because a form accepts any address. Language is the language of the page.
 func (s *Service) Confirm(ctx context.Context, token string, optIn bool, language string) (*Confirmed, error) {
 	var done *Confirmed
 	err := s.changes.Run(ctx, func(c *change.Change) error {
@@ -151,7 +151,7 @@ func (s *Service) Confirm(ctx context.Context, token string, optIn bool, languag
 	return done, nil
 }
 
-// live finds the interaction of a token whose time isn't up.
+// live finds the unexpired interaction of a token.
 func live(ctx context.Context, query *db.InteractionQuery, token string) (*db.Interaction, error) {
 	hash := sha256.Sum256([]byte(token))
 	found, err := query.Where(interaction.TokenHash(hash[:]), interaction.ExpiresAtGT(store.Now())).Only(ctx)
@@ -164,7 +164,7 @@ func live(ctx context.Context, query *db.InteractionQuery, token string) (*db.In
 	return found, nil
 }
 
-// opened is open for who uses a link. One that was sealed with a key that is gone is over.
+// opened is open for the user of a link. If the sealing key is gone, the link is no longer valid.
 func (s *Service) opened(i *db.Interaction) (content, error) {
 	kept, err := s.open(i)
 	if errors.Is(err, seal.ErrUnreadable) {

@@ -11,22 +11,22 @@ import (
 	"earshot/internal/publicid"
 )
 
-// Remembered is how long a browser is known after its user has confirmed once.
+// Remembered is how long a browser is remembered after its user has confirmed once.
 const Remembered = 30 * 24 * time.Hour
 
-// remembered is what is sealed in a browser's cookie.
+// remembered is the sealed content of a browser's cookie.
 type remembered struct {
 	Visitor
 	Of    string    `json:"of"`
 	Until time.Time `json:"until"`
 }
 
-// cookieOwner is whose the seal of cookies is. It is the same for all organizations, so that nobody has
-// to be looked up to see that a cookie was made up.
+// cookieOwner is the owner name in the seal of cookies. All organizations share it, so that a forged
+// cookie is detected without a query.
 const cookieOwner = "visitor"
 
-// Remember is what a browser keeps to be known by in an organization. Nobody but us can read it,
-// or make one.
+// Remember returns the cookie that identifies a visitor in an organization. Only the service can read
+// and create such cookies.
 func (s *Service) Remember(of publicid.Organization, v Visitor) string {
 	text, err := json.Marshal(remembered{v, of.String(), time.Now().Add(Remembered)})
 	if err != nil {
@@ -35,7 +35,8 @@ func (s *Service) Remember(of publicid.Organization, v Visitor) string {
 	return base64.RawURLEncoding.EncodeToString(s.secrets.SealApart(cookieOwner, string(text)))
 }
 
-// Recall reads what Remember wrote; nil is that it is over, of another organization, or made up.
+// Recall reads a cookie of Remember. It returns nil if the cookie is expired, forged, or of another
+// organization.
 func (s *Service) Recall(of publicid.Organization, kept string) *Visitor {
 	found := s.recall(kept)
 	if found == nil || found.Of != of.String() {
@@ -44,7 +45,7 @@ func (s *Service) Recall(of publicid.Organization, kept string) *Visitor {
 	return &found.Visitor
 }
 
-// Remembers reports whether Remember wrote it, for whatever organization, and it isn't over.
+// Remembers reports whether a cookie is genuine and unexpired, for any organization.
 func (s *Service) Remembers(kept string) bool { return s.recall(kept) != nil }
 
 func (s *Service) recall(kept string) *remembered {
@@ -64,16 +65,16 @@ func (s *Service) recall(kept string) *remembered {
 }
 
 const (
-	// tooQuick is less than anybody takes to read a form and to fill it in.
+	// tooQuick is less time than a person needs to read a form and fill it in.
 	tooQuick = 2 * time.Second
-	// formLife is how long a form may stay open.
+	// formLife is how long an open form remains valid.
 	formLife = 24 * time.Hour
 )
 
-// Pace is how long somebody took for a form.
+// Pace classifies the time that a visitor took for a form.
 type Pace int
 
-// The paces. Unknown is a stamp that isn't ours.
+// The paces. Unknown means an invalid or forged stamp.
 const (
 	Unknown Pace = iota
 	TooQuick
@@ -81,7 +82,7 @@ const (
 	TooSlow
 )
 
-// Stamp is what a form holds to tell when it was made.
+// Stamp returns a signed time stamp for a form.
 func (s *Service) Stamp(at time.Time) string {
 	text := binary.BigEndian.AppendUint64(nil, uint64(at.UnixMilli()))
 	return base64.RawURLEncoding.EncodeToString(s.signed(text))
@@ -94,7 +95,7 @@ func (s *Service) signed(text []byte) []byte {
 	return append(text, mac.Sum(nil)...)
 }
 
-// PaceOf reads a stamp.
+// PaceOf returns the pace of a form from its stamp.
 func (s *Service) PaceOf(stamp string) Pace {
 	raw, err := base64.RawURLEncoding.DecodeString(stamp)
 	if err != nil || len(raw) != 8+sha256.Size || !hmac.Equal(raw, s.signed(raw[:8:8])) {

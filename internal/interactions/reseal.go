@@ -12,12 +12,12 @@ import (
 	"earshot/internal/store"
 )
 
-// resealPage is how many submissions a rotation of the sealing key reads at once.
+// resealPage is the number of submissions that a rotation of the sealing key reads at once.
 const resealPage = 100
 
-// ResealSubmissions seals anew, with the first key of the box, who has opted in to hear of what waits
-// to be looked at, in all organizations. It may end at any moment and be run again. What waits for a
-// link is over within a day and stays as it is.
+// ResealSubmissions reseals the opted-in authors of submissions with the first key of the box, in all
+// organizations. It may be interrupted and repeated. It skips pending interactions, because they
+// expire within a day.
 func ResealSubmissions(ctx context.Context, s *store.Store, secrets *seal.Box) (seal.Resealed[publicid.Submission], error) {
 	ctx = store.System(ctx, "the operator rotates the sealing keys")
 	return seal.ResealAll(func(last publicid.Submission) ([]*db.Submission, error) {
@@ -40,6 +40,6 @@ func ResealSubmissions(ctx context.Context, s *store.Store, secrets *seal.Box) (
 		if err != nil {
 			return 0, true, errors.Wrap(err, "seal anew who has opted in")
 		}
-		return n, true, nil // none where it waits no longer
+		return n, true, nil // n is 0 if the submission was removed meanwhile
 	})
 }

@@ -1,6 +1,6 @@
-// Package interactions lets end-users vote, post and comment on public boards: once an e-mail
-// has shown that the address is theirs, or at once where this browser has shown it before.
-// README.md states the rules.
+// Package interactions lets end-users vote, post and comment on public boards. They verify their
+// address by e-mail first, unless their browser remembers an earlier verification. README.md states
+// the rules.
 package interactions
 
 import (
@@ -25,15 +25,15 @@ type Service struct {
 	subscribers *subscribers.Service
 	secrets     *seal.Box
 	log         *slog.Logger
-	// disposable are the domains of addresses that nobody keeps.
+	// disposable are the domains of disposable addresses.
 	disposable config.Domains
-	// hashKey keys the hashes of addresses; the tokens of links and the stamps of forms have keys
-	// that are made of it, because it is the same in all processes and never changes.
+	// hashKey keys the hashes of addresses. The keys for the tokens of links and the stamps of forms
+	// are derived from it, because it is the same in all processes and never changes.
 	hashKey, linkKey, formKey []byte
 }
 
-// New makes the service from its collaborators. The key is the deployment's for the hashes of
-// addresses. Addresses of the disposable domains are refused.
+// New makes the service from its collaborators. The hashKey is the deployment's key for hashes of
+// addresses. Forms with an address of a disposable domain are refused.
 func New(
 	s *store.Store, changes *change.Runner, f *feedback.Service, mailed *subscribers.Service, secrets *seal.Box, hashKey []byte,
 	disposable config.Domains, log *slog.Logger,
@@ -47,12 +47,12 @@ func New(
 func derived(key []byte, purpose string) []byte {
 	own, err := hkdf.Key(sha256.New, key, nil, purpose, sha256.Size)
 	if err != nil {
-		panic(err) // a key of 32 bytes can be made
+		panic(err) // HKDF cannot fail for 32 bytes
 	}
 	return own
 }
 
 func (s *Service) emailHash(address string) []byte { return contacts.HashEmail(s.hashKey, address) }
 
-// mailboxHash is what limits count a person by.
+// mailboxHash is the hash by which limits count a person.
 func (s *Service) mailboxHash(address string) []byte { return contacts.HashMailbox(s.hashKey, address) }

@@ -18,14 +18,15 @@ import (
 	"earshot/internal/wordlist"
 )
 
-// maxWaiting is how many posts and comments of an organization wait to be looked at, at most: more
-// than anybody reads in a day. A flood beyond it would bury what people have written.
+// maxWaiting is the maximum length of an organization's moderation queue, more than a moderator reads
+// in a day. A longer queue would bury genuine feedback under a flood.
 const maxWaiting = 1000
 
-// maxWaitingOf is how many of one person wait, at most, so that nobody fills the line alone.
+// maxWaitingOf is the maximum number of waiting submissions by one author, so that no author fills the
+// queue alone.
 const maxWaitingOf = 20
 
-// mustWait is why something has to be looked at before it appears; "" is that it hasn't.
+// mustWait returns the reason for moderation, or "" if the action needs none.
 func (s *Service) mustWait(ctx context.Context, c *change.Change, on *db.Board, w Wanted) (submission.Reason, error) {
 	if w.Kind == Vote {
 		return "", nil
@@ -50,12 +51,11 @@ func (s *Service) mustWait(ctx context.Context, c *change.Change, on *db.Board, 
 	return "", nil
 }
 
-// hold keeps what a visitor has written until somebody has looked at it. Where too much waits it is
-// problem.Forbidden.
+// hold puts a visitor's post or comment into the moderation queue. A full queue is problem.Forbidden.
 func (s *Service) hold(
 	ctx context.Context, c *change.Change, at *Done, who feedback.Visitor, w Wanted, reason submission.Reason,
 ) (*Done, error) {
-	// One at a time, so that no two take the last place.
+	// The lock keeps two visitors from taking the last place.
 	if err := c.LockOrganization(ctx); err != nil {
 		return nil, err
 	}
@@ -90,20 +90,20 @@ func (s *Service) hold(
 	return at, nil
 }
 
-// QueueFull is the problem of an organization in which too much waits to be looked at.
+// QueueFull is the problem of an organization whose moderation queue is full.
 func QueueFull() error {
 	return problem.New(problem.Forbidden, "Too much waits to be looked at just now.").With("reason", queueFull)
 }
 
 const queueFull = "queue_full"
 
-// IsQueueFull reports whether it is QueueFull.
+// IsQueueFull reports whether an error is QueueFull.
 func IsQueueFull(err error) bool {
 	var p *problem.Error
 	return errors.As(err, &p) && p.Code == problem.Forbidden && p.Details["reason"] == queueFull
 }
 
-// HasRoom reports whether the organization keeps any more that has to be looked at.
+// HasRoom reports whether the organization's moderation queue accepts more submissions.
 func (s *Service) HasRoom(ctx context.Context) (bool, error) {
 	waiting, err := s.store.Client().Submission.Query().Count(ctx)
 	if err != nil {
@@ -112,8 +112,8 @@ func (s *Service) HasRoom(ctx context.Context) (bool, error) {
 	return waiting < maxWaiting, nil
 }
 
-// Submissions lists what waits to be looked at, the oldest first; on is a board, or nil for all. A
-// board that isn't there is problem.NotFound.
+// Submissions lists the moderation queue, oldest first. The parameter on selects a board, and nil
+// selects all. A missing board is problem.NotFound.
 func (s *Service) Submissions(ctx context.Context, on *publicid.Board, q page.Query) (page.Page[*db.Submission], error) {
 	var bad problem.Fields
 	limit := q.Size(&bad, page.Standard, page.Max)
@@ -154,7 +154,7 @@ func (s *Service) Submissions(ctx context.Context, on *publicid.Board, q page.Qu
 	return page.Each(found, func(r *store.ListedSubmission) *db.Submission { return &r.Submission }), err
 }
 
-// Submission loads one that waits.
+// Submission loads a submission from the moderation queue.
 func (s *Service) Submission(ctx context.Context, id publicid.Submission) (*db.Submission, error) {
 	return onlySubmission(ctx, s.store.Client().Submission.Query().Where(submission.ID(id)))
 }

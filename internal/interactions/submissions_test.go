@@ -24,7 +24,7 @@ import (
 
 var quentin = interactions.Visitor{Email: "quentin@example.com", Name: "Quentin"}
 
-// moderated is a stage whose board is.
+// moderated returns a stage with a moderated board.
 func moderated(t *testing.T) *stage {
 	t.Helper()
 	s := newStage(t)
@@ -32,7 +32,7 @@ func moderated(t *testing.T) *stage {
 	return s
 }
 
-// writes has a known browser post or comment.
+// writes posts or comments from a remembered browser.
 func (s *stage) writes(t *testing.T, w interactions.Wanted) *interactions.Done {
 	t.Helper()
 	if w.Kind == interactions.Post {
@@ -45,7 +45,7 @@ func (s *stage) writes(t *testing.T, w interactions.Wanted) *interactions.Done {
 	return done
 }
 
-// comments has a comment wait, and returns its submission.
+// comments submits a comment to moderation and returns its submission.
 func (s *stage) comments(t *testing.T, text string) publicid.Submission {
 	t.Helper()
 	require.True(t, s.writes(t, interactions.Wanted{Kind: interactions.Comment, Text: text}).Waits)
@@ -54,7 +54,7 @@ func (s *stage) comments(t *testing.T, text string) publicid.Submission {
 	return id
 }
 
-// queue is what waits, by the API.
+// queue returns the moderation queue from the API.
 func (s *stage) queue(t *testing.T, query string) []any {
 	t.Helper()
 	a := s.Do(t, http.MethodGet, "/v1/submissions"+query, nil)
@@ -62,7 +62,7 @@ func (s *stage) queue(t *testing.T, query string) []any {
 	return a.Body["data"].([]any)
 }
 
-// everything is all that the API lists, counts and finds, and the pages for everybody.
+// everything returns all lists, counts and search results of the API, and the public pages.
 func (s *stage) everything(t *testing.T) string {
 	t.Helper()
 	board, post := "/v1/boards/"+s.board.String(), "/v1/posts/"+s.post.String()
@@ -87,7 +87,7 @@ func (s *stage) everything(t *testing.T) string {
 		require.Equal(t, http.StatusOK, answer.StatusCode, path)
 		fmt.Fprintf(&all, "%s %s\n", path, body)
 	}
-	// It moves with the numbers of transactions, whatever these have changed.
+	// Every transaction moves the cursor, even without a change to these rows.
 	return regexp.MustCompile(`"syncCursor":"[^"]+"`).ReplaceAllString(all.String(), "")
 }
 
@@ -209,8 +209,8 @@ func TestAnApprovalThatIsCutOffBeforeItsCommitHasChangedNothing(t *testing.T) {
 	c, err := pgx.Connect(t.Context(), s.App.Config.DatabaseURL)
 	require.NoError(t, err)
 	defer func() { _ = c.Close(context.Background()) }()
-	// Somebody holds the submission, so the approval has made the comment and waits; then it ends as
-	// its process does: Postgres ends its connection.
+	// The test locks the submission, so the approval creates the comment and then waits. Then
+	// Postgres ends the connection, as it does when the process dies.
 	tx, err := c.Begin(t.Context())
 	require.NoError(t, err)
 	_, err = tx.Exec(t.Context(), "SELECT FROM submissions FOR UPDATE")
@@ -391,7 +391,7 @@ func TestAKeyIsReplacedUnderWhatWaits(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, uses, 1)
 	require.Equal(t, []any{"next", 1}, []any{uses[0].Key, uses[0].Submissions})
-	// This process doesn't have the new key: what was written appears, and nobody is a contact by it.
+	// This process does not have the new key. The comment appears, and no contact is created.
 	id := s.queue(t, "")[0].(object)["id"].(string)
 	became := s.Make(t, http.MethodPost, "/v1/submissions/"+id+"/approve", nil)
 	require.Nil(t, became["comment"].(object)["contactId"])

@@ -15,7 +15,7 @@ import (
 	"earshot/internal/store"
 )
 
-// Kind is what somebody does on a public board.
+// Kind is the kind of a visitor's action on a public board.
 type Kind string
 
 // The kinds.
@@ -25,13 +25,13 @@ const (
 	Comment Kind = "comment"
 )
 
-// Kinds are all of them.
+// Kinds lists all kinds.
 var Kinds = []Kind{Post, Vote, Comment}
 
 const (
 	maxName  = 200 // a contact's
 	maxTitle = 200 // a post's
-	// MaxText is as long as three pages of a book: more than anybody writes into a form.
+	// MaxText is the maximum length of a text, about three pages of a book. It is ample for a form.
 	MaxText = 10_000
 )
 
@@ -39,27 +39,27 @@ const (
 type Visitor struct {
 	Email string `json:"email"`
 	Name  string `json:"name"`
-	// From is the network of the present request. It is kept nowhere.
+	// From is the network of the current request. It is never stored.
 	From netip.Prefix `json:"-"`
 }
 
-// Wanted is what a visitor wants to do.
+// Wanted is an action that a visitor requests.
 type Wanted struct {
 	Kind Kind `json:"kind"`
-	// Board is for a new post, Post for a vote and a comment.
+	// Board is set for a new post, Post for a vote or comment.
 	Board publicid.Board `json:"board"`
 	Post  publicid.Post  `json:"post"`
-	// Title is a post's, Text a post's or a comment's.
+	// Title is set for a post, Text for a post or comment.
 	Title string `json:"title,omitempty"`
 	Text  string `json:"text,omitempty"`
-	// OptIn is that the visitor has ticked the box. It isn't kept: it counts only from who is known
-	// to have the address.
+	// OptIn is true if the visitor has ticked the box. It is not stored, because it counts only from a
+	// visitor with a verified address.
 	OptIn bool `json:"-"`
-	// Language is that of the page on which the box was ticked.
+	// Language is the language of the page with the box.
 	Language string `json:"-"`
 }
 
-// Check returns everything that is wrong with a form, and with the address in it.
+// Check returns all problems of a form and of the address in it.
 func (s *Service) Check(w *Wanted, by *Visitor) error {
 	var bad problem.Fields
 	w.checkBy(&bad, by)
@@ -74,7 +74,7 @@ func (w *Wanted) checkBy(bad *problem.Fields, by *Visitor) {
 	by.Email, by.Name = strings.ToLower(strings.TrimSpace(by.Email)), strings.TrimSpace(by.Name)
 	bad.Line("name", by.Name, 1, maxName)
 	bad.Email("email", by.Email)
-	// A mailbox of the mail server's own network isn't an end-user's.
+	// An address without a public domain belongs to the mail server's own network and to no end-user.
 	if _, host, _ := strings.Cut(by.Email, "@"); !strings.Contains(host, ".") || strings.HasPrefix(host, "[") {
 		bad.Add("email", "format", "must be an e-mail address on the internet")
 	}
@@ -82,7 +82,7 @@ func (w *Wanted) checkBy(bad *problem.Fields, by *Visitor) {
 
 func (w *Wanted) check(bad *problem.Fields) {
 	w.Title = strings.TrimSpace(w.Title)
-	w.Text = strings.TrimSpace(strings.ReplaceAll(w.Text, "\r\n", "\n")) // as forms send the ends of lines
+	w.Text = strings.TrimSpace(strings.ReplaceAll(w.Text, "\r\n", "\n")) // forms send lines with \r\n
 	switch w.Kind {
 	case Post:
 		bad.Line("title", w.Title, 1, maxTitle)
@@ -93,20 +93,20 @@ func (w *Wanted) check(bad *problem.Fields) {
 	}
 }
 
-// Done is what became of what a visitor wanted.
+// Done is the result of a visitor's action.
 type Done struct {
 	Board *db.Board
-	// Post is what it is about: the new one, or that of a vote or comment. It is nil for a post that
-	// waits.
+	// Post is the new post, or the post of a vote or comment. It is nil for a post that waits for
+	// moderation.
 	Post *db.Post
-	// Comment is the one that was made, if one was.
+	// Comment is the new comment, if any.
 	Comment *db.Comment
-	// Waits is that somebody has to look at it first.
+	// Waits is true if the action waits for moderation.
 	Waits bool
 }
 
-// perform does what a visitor wants, in the transaction of its caller, or keeps it until somebody
-// has looked at it. Whatever else is to judge what end-users write belongs here.
+// perform executes a visitor's action in the caller's transaction, or puts it into the moderation
+// queue. Further checks on the texts of end-users belong here.
 func (s *Service) perform(ctx context.Context, c *change.Change, by Visitor, w Wanted) (*Done, error) {
 	if c.Caller.Organization.PublicClosed {
 		return nil, Closed()
@@ -129,7 +129,7 @@ func (s *Service) perform(ctx context.Context, c *change.Change, by Visitor, w W
 	return s.appear(ctx, c, at, who, w)
 }
 
-// place finds where something belongs, and keeps it there: a board, or a post with its board.
+// place loads and locks the target of an action: a board, or a post with its board.
 func (s *Service) place(ctx context.Context, c *change.Change, w Wanted) (*Done, error) {
 	if w.Kind == Post {
 		on, err := s.feedback.KeepPublicBoard(ctx, c, w.Board)
@@ -139,7 +139,7 @@ func (s *Service) place(ctx context.Context, c *change.Change, w Wanted) (*Done,
 	return &Done{Board: on, Post: p}, err
 }
 
-// appear does it, at its place.
+// appear executes the action at its place.
 func (s *Service) appear(ctx context.Context, c *change.Change, at *Done, who feedback.Visitor, w Wanted) (_ *Done, err error) {
 	switch w.Kind {
 	case Post:
@@ -157,7 +157,7 @@ func (s *Service) appear(ctx context.Context, c *change.Change, at *Done, who fe
 	return at, err
 }
 
-// Closed is the problem of an organization that takes nothing from end-users just now.
+// Closed is the problem of an organization that currently accepts nothing from end-users.
 func Closed() error {
 	return problem.New(problem.Forbidden, "The organization takes nothing from the public just now.").With("reason", "public_closed")
 }

@@ -21,8 +21,9 @@ import (
 	"earshot/internal/store"
 )
 
-// blankPosts takes title and text off the posts that are noted, deleted ones too, and the slug, which
-// was made of the title. Where nothing is noted, because the text stays, it goes on at once.
+// blankPosts blanks the title and text of the noted posts, including deleted ones. It also replaces
+// the slug, which was derived from the title. If the text stays, no posts are noted and the step does
+// nothing.
 func (t *step) blankPosts(ctx context.Context) error {
 	rows, err := t.notedPage(ctx, subjectrecord.KindPost)
 	if err != nil {
@@ -48,13 +49,13 @@ func (t *step) blankPosts(ctx context.Context) error {
 	return nil
 }
 
-// freeSlug is a slug that no other post has. The one of events alone can be foretold, and so taken: a
-// page that fails by it would fail for ever. With 40 bits of chance behind it, it can't.
+// freeSlug returns a slug that no other post has. The erased slug in events is predictable, so a
+// caller could create a post with it and make the erasure fail forever. 40 random bits prevent that.
 func freeSlug(of publicid.Post) string {
 	return event.ErasedSlug(of) + "-" + strings.ToLower(rand.Text()[:8])
 }
 
-// blankComments takes the text off the comments that are noted; those that are deleted have none.
+// blankComments blanks the text of the noted comments. Deleted comments have none.
 func (t *step) blankComments(ctx context.Context) error {
 	rows, err := t.notedPage(ctx, subjectrecord.KindComment)
 	if err != nil {
@@ -72,8 +73,8 @@ func (t *step) blankComments(ctx context.Context) error {
 	return nil
 }
 
-// removeQuotes removes the kept answers that quote texts which the step has blanked. The texts are
-// locked, so a later answer shows what is left of them.
+// removeQuotes removes the kept answers that quote the blanked texts. The rows of these texts are
+// locked, so a later answer shows them blanked.
 func (t *step) removeQuotes(ctx context.Context, rows []*db.SubjectRecord) error {
 	texts := make([]uuid.UUID, len(rows))
 	for i, r := range rows {
@@ -82,9 +83,9 @@ func (t *step) removeQuotes(ctx context.Context, rows []*db.SubjectRecord) error
 	return store.RemoveAnswers(ctx, t.Tx, t.request.OrganizationID, texts...)
 }
 
-// eraseEvents erases what a page of events says of the person. Whoever attempts a delivery later
-// sends what is left. Nothing names the person that is committed behind the erasure's own commit, so
-// the walk comes to all of it.
+// eraseEvents erases the person's data from a page of events. Later delivery attempts send the erased
+// payload. No event that names the person is committed after the erasure itself, so the walk reaches
+// all of them.
 func (t *step) eraseEvents(ctx context.Context) error {
 	ids, last, over, err := t.walk(ctx)
 	if err != nil {
@@ -104,7 +105,7 @@ func (t *step) eraseEvents(ctx context.Context) error {
 		if same && event.Type(e.Type) != event.ContactDeleted {
 			continue
 		}
-		// A receiver that is told of the deletion may answer with what it knew.
+		// A receiver may quote the person's data in its answer to the deletion event.
 		noted = append(noted, e.ID)
 		if same {
 			continue
@@ -124,9 +125,10 @@ func (t *step) eraseEvents(ctx context.Context) error {
 	return nil
 }
 
-// clearAnswers removes what receivers answered, which may quote what they were sent. An attempt that
-// began before its payload was erased is recorded later: after the first round it waits until such
-// ones have ended, also those that wait for the row that they claim, and clears once more.
+// clearAnswers removes the answers of receivers, which may quote the payload. Attempts that began
+// before the erasure of their payload are recorded later. After the first round the step therefore
+// waits until these attempts have ended, including those that wait for a row lock. Then it clears
+// the answers again.
 func (t *step) clearAnswers(ctx context.Context) error {
 	first := t.request.Stage == stageAnswers
 	if !first {
@@ -156,7 +158,7 @@ func (t *step) clearAnswers(ctx context.Context) error {
 	return removeRecords(ctx, t.Change, t.request.ID)
 }
 
-// items are the ids of what is noted.
+// items returns the ids of the noted items.
 func items[T any, P interface {
 	*T
 	ScanUUID(v pgtype.UUID) error

@@ -24,7 +24,7 @@ import (
 	"earshot/internal/store"
 )
 
-// What records are, beside the contact, which is as events show it.
+// The JSON of the records. The record of a contact has the form that events use.
 type (
 	body struct {
 		JSON json.RawMessage `json:"json"`
@@ -79,8 +79,8 @@ type (
 	}
 )
 
-// keep writes a record, sealed for itself alone: a copy of everything about somebody, in one place,
-// is worth more to a thief than what it was made of.
+// keep writes a record with its own seal. All data about a person in one place is more valuable to a
+// thief than the scattered rows.
 func (t *step) keep(ctx context.Context, kind subjectrecord.Kind, item uuid.UUID, record any) error {
 	text, err := json.Marshal(record)
 	if err != nil {
@@ -96,8 +96,8 @@ func (t *step) keep(ctx context.Context, kind subjectrecord.Kind, item uuid.UUID
 	return nil
 }
 
-// person loads the contact of an export; nil where it is gone, which stops the export: what was the
-// person's can't be told any more.
+// person loads the contact of an export. If the contact is gone, it returns nil and stops the export,
+// because the person's rows can no longer be identified.
 func (t *step) person(ctx context.Context) (*db.Contact, error) {
 	found, err := t.Contact.Query().Where(contact.ID(t.request.ContactID)).Only(ctx)
 	if db.IsNotFound(err) {
@@ -142,7 +142,7 @@ func (t *step) exportPosts(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// A post of another contact is that one's: contacts with one address share a guest.
+	// Contacts with the same address share a guest, so posts of other contacts are excluded.
 	own := post.Or(post.ContactID(of.ID), post.And(post.ContactIDIsNil(), post.AuthorUserIDIn(guests...)))
 	rows, err := t.Post.Query().Where(own, post.IDGT(publicid.Of[publicid.Post](t.position()))).
 		Order(db.Asc(post.FieldID)).Limit(rowsPage).All(ctx)

@@ -13,7 +13,7 @@ import (
 	"earshot/internal/publicid"
 )
 
-// submissionRecord is what waits to be looked at.
+// submissionRecord is the record of a submission that waits for moderation.
 type submissionRecord struct {
 	ID        publicid.Submission `json:"id"`
 	Kind      submission.Kind     `json:"kind"`

@@ -18,14 +18,14 @@ import (
 )
 
 // EraseMember erases the name and the address of a removed member. Posts, votes and comments keep the
-// user's id, so the pages show them as those of a former member. Unlike the erasure of a contact it is
-// done with the answer: no event, delivery or export holds a name or an address of a member.
+// user's id, so the pages show a former member as their author. The erasure is complete when
+// EraseMember returns, because no event, delivery or export holds the name or address of a member.
 func (s *Service) EraseMember(ctx context.Context, id publicid.User) error {
 	return s.changes.Run(ctx, func(c *change.Change) error { return s.eraseMember(ctx, c, id) })
 }
 
-// EraseMemberAsOperator is EraseMember for the operator, in the organization of the context and whatever
-// its billing state.
+// EraseMemberAsOperator is EraseMember for the operator, in the organization of the context. It works
+// in every billing state.
 func (s *Service) EraseMemberAsOperator(ctx context.Context, id publicid.User) error {
 	of, err := s.store.Client().Organization.Query().Only(ctx)
 	if err != nil {
@@ -56,7 +56,7 @@ func (s *Service) eraseMember(ctx context.Context, c *change.Change, id publicid
 	if err := c.APIKey.Update().Where(apikey.UserID(id)).SetName(event.Erased).Exec(ctx); err != nil {
 		return errors.Wrap(err, "erase the names of the member's API keys")
 	}
-	// An address is unique in the organization, so the id stands in its place, as in that of a guest.
+	// The address has to be unique in the organization, so the id replaces it, as for a guest.
 	if err := c.User.UpdateOne(old).SetEmail(id.String()).SetName("").SetUpdatedAt(store.Now()).Exec(ctx); err != nil {
 		return errors.Wrap(err, "erase the member")
 	}

@@ -51,7 +51,7 @@ func (n *tenant) member(t *testing.T, role string) (as *tenant, comment string) 
 	return &kim, kim.ID(t, "/v1/posts/"+n.post+"/comments", object{"body": object{"text": "Soon."}})
 }
 
-// removed is member, removed again.
+// removed adds a member and removes it again.
 func (n *tenant) removed(t *testing.T) (id, comment string) {
 	t.Helper()
 	kim, comment := n.member(t, "member")
@@ -128,7 +128,7 @@ func eraseMemberRoles(t *testing.T, n *tenant) {
 	require.Equal(t, http.StatusNotFound, other.Do(t, http.MethodPost, "/v1/members/"+id+"/erase", nil).Status)
 }
 
-// guest is the user as whom a contact has commented.
+// guest returns the guest user of a contact who has commented.
 func (n *tenant) guest(t *testing.T) string {
 	t.Helper()
 	found, err := n.App.Store.Client().User.Query().Where(user.KindEQ(user.KindGuest)).First(n.Context(t.Context()))

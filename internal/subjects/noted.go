@@ -16,8 +16,8 @@ import (
 	"earshot/internal/store"
 )
 
-// subjectOf is the id of the contact, post, vote or comment that an event is about; zero where it is
-// about something else.
+// subjectOf returns the id of the contact, post, vote or comment that an event is about. It is zero
+// for other events.
 func subjectOf(h store.EventHead) uuid.UUID {
 	text := event.Subject(h.Head)
 	switch event.Type(h.Type) {
@@ -33,7 +33,7 @@ func subjectOf(h store.EventHead) uuid.UUID {
 	return uuid.Nil
 }
 
-// authorOf is who wrote the comment that an event is about; zero where it is about something else.
+// authorOf returns the author of the comment that an event is about. It is zero for other events.
 func authorOf(h store.EventHead) uuid.UUID {
 	if event.Type(h.Type) != event.CommentCreated {
 		return uuid.Nil
@@ -41,7 +41,7 @@ func authorOf(h store.EventHead) uuid.UUID {
 	return publicid.Read[publicid.User](event.Author(h.Head)).UUID()
 }
 
-// ofPerson are those of the events that are about the person, or about what is noted.
+// ofPerson selects the events that are about the person or about noted items.
 func (t *step) ofPerson(ctx context.Context, heads []store.EventHead) (map[publicid.Event]bool, error) {
 	named := map[uuid.UUID]bool{}
 	for _, h := range heads {
@@ -59,7 +59,7 @@ func (t *step) ofPerson(ctx context.Context, heads []store.EventHead) (map[publi
 			deleted[publicid.Of[publicid.Comment](subjectOf(h))] = h.ID
 		}
 	}
-	// One that is there and isn't noted is another contact's with the address.
+	// A live comment that is not noted belongs to another contact with the same address.
 	others, err := t.Comment.Query().Where(comment.IDIn(slices.Collect(maps.Keys(deleted))...), comment.DeletedAtIsNil()).
 		Select(comment.FieldID).All(ctx)
 	if err != nil {
@@ -74,7 +74,7 @@ func (t *step) ofPerson(ctx context.Context, heads []store.EventHead) (map[publi
 	return events, nil
 }
 
-// noted tells which of the ids are the person's, or are noted.
+// noted returns the ids that are the person's contact or noted items.
 func (t *step) noted(ctx context.Context, ids map[uuid.UUID]bool) (map[uuid.UUID]bool, error) {
 	found := map[uuid.UUID]bool{t.request.ContactID.UUID(): true}
 	rows, err := t.SubjectRecord.Query().
@@ -89,7 +89,7 @@ func (t *step) noted(ctx context.Context, ids map[uuid.UUID]bool) (map[uuid.UUID
 	return found, nil
 }
 
-// noteEvents notes events, for the answers that receivers gave to them.
+// noteEvents notes events, so that clearAnswers can find the receivers' answers to them.
 func (t *step) noteEvents(ctx context.Context, events []publicid.Event) error {
 	rows := make([]*db.SubjectRecordCreate, len(events))
 	for i, id := range events {
@@ -101,7 +101,7 @@ func (t *step) noteEvents(ctx context.Context, events []publicid.Event) error {
 	return nil
 }
 
-// notedPage reads the next page of what is noted of a kind.
+// notedPage reads the next page of noted items of a kind.
 func (t *step) notedPage(ctx context.Context, kind subjectrecord.Kind) ([]*db.SubjectRecord, error) {
 	rows, err := t.SubjectRecord.Query().
 		Where(subjectrecord.RequestID(t.request.ID), subjectrecord.KindEQ(kind),

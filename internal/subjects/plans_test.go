@@ -14,7 +14,7 @@ import (
 	"earshot/internal/testkit"
 )
 
-// One database has the events of all organizations, and who asks for a person may be the smallest.
+// One database has the events of all organizations. The smallest organization may also send requests.
 func TestTheWalkThroughEventsGoesPastThoseOfOtherOrganizations(t *testing.T) {
 	t.Parallel()
 	s, c, asked := testkit.Asked(t)
@@ -40,7 +40,7 @@ func TestTheWalkThroughEventsGoesPastThoseOfOtherOrganizations(t *testing.T) {
 	require.Fail(t, "nothing was asked")
 }
 
-// The service keeps a day of answers of all organizations, and one erasure may not read all of them.
+// The service keeps a day of answers of all organizations. An erasure must not read all of them.
 func TestAnErasureFindsKeptAnswersByAnIndex(t *testing.T) {
 	t.Parallel()
 	s, c, asked := testkit.Asked(t)

@@ -16,14 +16,14 @@ import (
 	"earshot/internal/store"
 )
 
-// Record is one thing that an export has found.
+// Record is one item that an export has found.
 type Record struct {
 	Kind string
 	JSON json.RawMessage
 }
 
-// Records lists what an export that is completed has found. It is problem.Conflict while it runs, and
-// problem.NotFound where there is nothing to read, or nothing any more.
+// Records lists the records of a completed export. It returns problem.Conflict while the export runs.
+// It returns problem.NotFound if the request is no export, has stopped, or has expired.
 func (s *Service) Records(ctx context.Context, of publicid.SubjectRequest, q page.Query) (page.Page[Record], error) {
 	var bad problem.Fields
 	limit := q.Size(&bad, page.Standard, page.Max)

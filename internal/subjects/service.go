@@ -1,6 +1,6 @@
-// Package subjects does what the law gives the person that a contact is: a copy of everything that
-// is kept of them, and their erasure; and the erasure of a removed member. Both are data-subject requests, whose row is the receipt and
-// the outbox of the workflow that goes on with it, a page at a time. README.md states the rules.
+// Package subjects handles data-subject requests: the export and the erasure of a contact's personal
+// data. The row of a request is the receipt, and the outbox of the workflow that processes it page by
+// page. The package also erases removed members. README.md states the rules.
 package subjects
 
 import (
@@ -23,20 +23,21 @@ import (
 	"earshot/internal/store"
 )
 
-// maxSameAddress bounds what a receipt names; more contacts with one address are a list of nobody's.
+// maxSameAddress is the maximum number of other contacts that a receipt names. An address with more
+// contacts is no personal one.
 const maxSameAddress = 100
 
-// The stages of a request. What a stage leaves undone its position says.
+// The stages of a request. The request's position is the progress within a stage.
 const (
 	stageContact  = "contact"
 	stagePosts    = "posts"
 	stageVotes    = "votes"
 	stageComments = "comments"
-	// stageSubmissions is for what waits to be looked at.
+	// stageSubmissions exports the submissions that wait for moderation.
 	stageSubmissions = "submissions"
 	stageEvents      = "events"
-	// stageAnswers clears what receivers answered, and stageLastAnswers what those answered who were
-	// being sent a payload while it was erased.
+	// stageAnswers clears the answers of receivers. stageLastAnswers clears the answers of attempts that
+	// were under way during the erasure of their payload.
 	stageAnswers     = "answers"
 	stageLastAnswers = "last_answers"
 )
@@ -56,15 +57,15 @@ func New(s *store.Store, changes *change.Runner, c *contacts.Service, secrets *s
 	return &Service{store: s, changes: changes, contacts: c, secrets: secrets}
 }
 
-// Export begins to collect all there is about the person that a contact is. While an export of the
-// contact runs, that is the one.
+// Export starts an export of all data about a contact. If an export of the contact is running, it
+// returns that one.
 func (s *Service) Export(ctx context.Context, id publicid.Contact) (*db.SubjectRequest, error) {
 	var made *db.SubjectRequest
 	err := s.changes.Run(ctx, func(c *change.Change) error {
 		if err := access.MustAdminister(ctx, c.APIKey); err != nil {
 			return err
 		}
-		// One at a time, and neither while it is deleted.
+		// The lock excludes concurrent exports and the deletion of the contact.
 		of, err := contacts.OnlyContact(ctx, c.Contact.Query().Where(contact.ID(id)).ForUpdate(store.NoKeyUpdate))
 		if err != nil {
 			return err
@@ -83,9 +84,9 @@ func (s *Service) Export(ctx context.Context, id publicid.Contact) (*db.SubjectR
 	return made, err
 }
 
-// Erase deletes a contact, as contacts does, with the hashes of its address, the name of its guest
-// and the copies that exports have made. What its events say of it is erased afterwards, and so is,
-// where blank is set, the text that it wrote.
+// Erase deletes a contact with the hashes of its address, the name of its guest and the records of its
+// exports. The workflow then erases the contact's data from events. If blank is set, it also blanks
+// the texts that the contact wrote.
 func (s *Service) Erase(ctx context.Context, id publicid.Contact, blank bool) (*db.SubjectRequest, error) {
 	var made *db.SubjectRequest
 	err := s.changes.Run(ctx, func(c *change.Change) error {
@@ -123,16 +124,17 @@ func (s *Service) Erase(ctx context.Context, id publicid.Contact, blank bool) (*
 		if err := contacts.Remove(ctx, c, of); err != nil {
 			return err
 		}
-		// Last: every change that could still answer with the contact has ended, or waits for one of the
-		// rows that are locked now.
+		// This step is last. Every change that could still answer with the contact has ended by now, or waits
+		// for one of the locked rows.
 		return store.RemoveAnswers(ctx, c.Tx, of.OrganizationID, id.UUID())
 	})
 	return made, err
 }
 
-// lockWithLinks locks a contact that is erased, and its posts, once nothing waits any more for a link
-// that was mailed to it, and no backfill looks for its address. The links are first, as for who uses one, who locks the link before the post
-// and the contact; what that made is there then, for the statements that follow to come to.
+// lockWithLinks locks a contact and its posts for the erasure. First it removes the contact's pending
+// links and its address in backfills. A visitor who uses a link also locks the link before the post
+// and the contact. The same order prevents deadlocks, and the following statements see the rows that
+// such a visitor has created.
 func lockWithLinks(ctx context.Context, c *change.Change, id publicid.Contact) (*db.Contact, error) {
 	before, err := contacts.OnlyContact(ctx, c.Contact.Query().Where(contact.ID(id)))
 	if err != nil {
@@ -149,7 +151,7 @@ func lockWithLinks(ctx context.Context, c *change.Change, id publicid.Contact) (
 		return nil, err
 	}
 	if !bytes.Equal(hashOf(before), hashOf(of)) {
-		return nil, store.ErrAgain // its address is another one meanwhile, which has other links
+		return nil, store.ErrAgain // the address has changed, and the new one has other links
 	}
 	return of, nil
 }
@@ -161,9 +163,9 @@ func hashOf(of *db.Contact) []byte {
 	return *of.EmailHash
 }
 
-// endSubmissions removes what the person has written that waits to be looked at. One that is being
-// approved is waited for, and so is there for the statements that follow to come to; or else its
-// approval finds it gone.
+// endSubmissions removes the person's submissions from the moderation queue. It waits for a concurrent
+// approval of one, so the following statements see the published row. A later approval fails, because
+// the submission is gone.
 func endSubmissions(ctx context.Context, c *change.Change, of *db.Contact) error {
 	if of.EmailHash == nil {
 		return nil
@@ -174,7 +176,7 @@ func endSubmissions(ctx context.Context, c *change.Change, of *db.Contact) error
 	return nil
 }
 
-// insert writes a receipt, whose workflow starts after the commit.
+// insert writes a receipt. Its workflow starts after the commit.
 func (s *Service) insert(ctx context.Context, c *change.Change, of *db.Contact, row *db.SubjectRequestCreate) (*db.SubjectRequest, error) {
 	if of.Email != nil {
 		same, err := c.Contact.Query().Where(contact.Email(*of.Email), contact.IDNEQ(of.ID)).
@@ -196,7 +198,8 @@ func (s *Service) insert(ctx context.Context, c *change.Change, of *db.Contact, 
 	return made, nil
 }
 
-// endExports stops the exports of a contact that is erased, and removes what there is of them.
+// endExports stops the running exports of an erased contact, expires the completed ones, and removes
+// their records.
 func endExports(ctx context.Context, c *change.Change, id publicid.Contact) error {
 	exports, err := c.SubjectRequest.Query().
 		Where(subjectrequest.ContactID(id), subjectrequest.KindEQ(subjectrequest.KindExport)).
@@ -243,7 +246,7 @@ func (s *Service) Request(ctx context.Context, id publicid.SubjectRequest) (*db.
 	return found, errorOrNil(err, "load the data-subject request")
 }
 
-// errorOrNil wraps an error where there is one.
+// errorOrNil wraps an error and keeps nil as nil.
 func errorOrNil(err error, doing string) error {
 	if err == nil {
 		return nil

@@ -18,19 +18,19 @@ func TestMain(m *testing.M) { apptest.Main(m, apptest.WithWorker(worker.Module))
 
 type object = map[string]any
 
-// What is known of the person in these tests, and of nobody else.
+// Texts that only the person of these tests has.
 const (
 	address  = "noor.azimi@customer.example"
 	fullName = "Noor Azimi"
-	// secret is in the metadata.
+	// The secret is in the contact's metadata.
 	secret = "violet-umbrella"
 )
 
-// tenant is an organization with two persons who did the same.
+// tenant is an organization with two contacts that have the same activity.
 type tenant struct {
 	*apptest.Tenant
 	board, post, other string
-	// noor is who asks, bo somebody else.
+	// noor is the subject of the requests. bo is another contact.
 	noor, bo string
 }
 
@@ -44,8 +44,8 @@ func newTenant(t *testing.T, app *apptest.App) *tenant {
 
 var everyEvent = []string{"post.created", "post.status_changed", "vote.created", "comment.created", "contact.created", "contact.updated", "contact.deleted"}
 
-// fill has both persons post, vote and comment. Noor votes as a contact, and her address has a vote
-// of the public flow and, on another post, a comment of her own.
+// fill creates posts, votes and comments of both persons. Noor votes as a contact. Her address also
+// has a vote of the public flow and a comment on another post.
 func (n *tenant) fill(t *testing.T) {
 	t.Helper()
 	n.board = n.ID(t, "/v1/boards", object{"name": "Ideas"})
@@ -66,7 +66,7 @@ func (n *tenant) fill(t *testing.T) {
 	}
 }
 
-// counts are those of the posts, which nothing may change.
+// counts returns the counters of the posts, which no request may change.
 func (n *tenant) counts(t *testing.T) string {
 	t.Helper()
 	text := ""
@@ -77,13 +77,13 @@ func (n *tenant) counts(t *testing.T) string {
 	return text
 }
 
-// export begins and ends an export and returns its receipt's id.
+// export starts an export, waits for its end and returns the receipt's id.
 func (n *tenant) export(t *testing.T, contact string) string {
 	t.Helper()
 	return n.Finished(t, n.ID(t, "/v1/contacts/"+contact+"/export", nil))
 }
 
-// records are those of an export, by their kinds, read page by page.
+// records reads the records of an export page by page and groups them by kind.
 func (n *tenant) records(t *testing.T, request string) map[string][]object {
 	t.Helper()
 	all, path := map[string][]object{}, "/v1/subject-requests/"+request+"/records?limit=3"
@@ -102,7 +102,7 @@ func (n *tenant) records(t *testing.T, request string) map[string][]object {
 	}
 }
 
-// query runs SQL and returns the rows' only column.
+// query runs SQL and returns the single column of its rows.
 func query[T any](t *testing.T, n *tenant, sql string, args ...any) []T {
 	t.Helper()
 	c, err := pgx.Connect(t.Context(), n.App.Config.DatabaseURL)
@@ -115,8 +115,8 @@ func query[T any](t *testing.T, n *tenant, sql string, args ...any) []T {
 	return all
 }
 
-// traces are the tables of the whole database in whose rows one of the texts stands, whatever the
-// column's type: bytes are searched for those of the text, too.
+// traces returns the tables of the database whose rows contain one of the texts. It searches columns
+// of every type, including the bytes of binary columns.
 func (n *tenant) traces(t *testing.T, texts ...string) []string {
 	t.Helper()
 	var found []string

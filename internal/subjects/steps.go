@@ -17,23 +17,25 @@ import (
 )
 
 const (
-	// rowsPage is how many posts, votes, comments or events a transaction comes to: at 300 KB, the
-	// largest that a post or a payload can be, they are 15 MB.
+	// rowsPage is the number of posts, votes, comments or events in a transaction. A post or payload
+	// has at most 300 KB, so a page has at most 15 MB.
 	rowsPage = 50
-	// eventsPage is how many events it walks past, by their first bytes: some milliseconds.
+	// eventsPage is the number of events that a transaction scans by their first bytes, which takes
+	// some milliseconds.
 	eventsPage = 2000
-	// answersPage is how many answers of receivers, of 1 KiB or less, it clears.
+	// answersPage is the number of receivers' answers that a transaction clears. Each has at most
+	// 1 KiB.
 	answersPage = 1000
 )
 
-// Progress tells how far a request is. The status is the row's, and empty where it is gone.
+// Progress is the progress of a request. Status is the status of the row, or empty if the row is gone.
 type Progress struct {
 	Kind, Status string
-	// Wait says that there is nothing to do until attempts that are under way have ended.
+	// Wait is true while the request has to wait for running attempts to end.
 	Wait bool
 }
 
-// step is one page of a request that runs, with its row locked.
+// step is one page of a running request, whose row is locked.
 type step struct {
 	*change.Change
 	*Service
@@ -43,7 +45,7 @@ type step struct {
 	wait    bool
 }
 
-// steps are what is done at each stage.
+// exportSteps and eraseSteps map each stage to its function.
 var (
 	exportSteps = map[string]func(*step, context.Context) error{
 		stageContact: (*step).exportContact, stagePosts: (*step).exportPosts, stageVotes: (*step).exportVotes,
@@ -55,9 +57,9 @@ var (
 	}
 )
 
-// Continue goes on with a request by one page. The row goes on in the same transaction, so nothing is
-// done twice when it is asked again after a kill. It acts for the service, and whatever the billing
-// state: what was accepted happens.
+// Continue processes one page of a request. The same transaction updates the position in the row, so a
+// retry after a kill repeats no work. It acts on behalf of the service and in every billing state,
+// because the request was already accepted.
 func (s *Service) Continue(ctx context.Context, id publicid.SubjectRequest) (p Progress, err error) {
 	all := store.System(ctx, "a data-subject request belongs to the service once it is accepted")
 	found, err := s.store.Client().SubjectRequest.Query().Where(subjectrequest.ID(id)).Only(all)
@@ -106,10 +108,10 @@ func (t *step) run(ctx context.Context) (*db.SubjectRequest, error) {
 	return t.update.Save(ctx)
 }
 
-// next goes on with the next stage.
+// next moves the request to another stage.
 func (t *step) next(stage string) { t.update.SetStage(stage).ClearPosition() }
 
-// nextAfter goes on behind the last row of a page, or with the next stage where that was the last page.
+// nextAfter continues after the last row of a page, or with the given stage after the last page.
 func (t *step) nextAfter(rows int, last func() uuid.UUID, stage string) {
 	if rows < rowsPage {
 		t.next(stage)
@@ -118,7 +120,7 @@ func (t *step) nextAfter(rows int, last func() uuid.UUID, stage string) {
 	}
 }
 
-// position is where the stage has come to; zero is its beginning.
+// position is the progress within the stage. Zero is its beginning.
 func (t *step) position() uuid.UUID {
 	if t.request.Position == nil {
 		return uuid.Nil
@@ -126,8 +128,9 @@ func (t *step) position() uuid.UUID {
 	return *t.request.Position
 }
 
-// walk finds the next events of the organization that name the person, or one of what the request
-// has noted: their ids, and the last event that it has looked at. Over says that there are no more.
+// walk finds the organization's next events that name the person or an item that the request has
+// noted. It returns their ids and the last scanned event. The result over is true at the end of the
+// events.
 func (t *step) walk(ctx context.Context) (found []publicid.Event, last uuid.UUID, over bool, err error) {
 	after := t.position()
 	if t.request.Position == nil {
@@ -154,8 +157,9 @@ func (t *step) walk(ctx context.Context) (found []publicid.Event, last uuid.UUID
 	return found, last, len(heads) < eventsPage, nil
 }
 
-// beginning is before the first event that can name the person: that of the contact, or of what it
-// wrote, whichever came first. A minute is more than the clocks of two processes differ by.
+// beginning returns a position before the first event that can name the person. It starts at the
+// contact or the oldest noted item, whichever is older. It subtracts a minute, which is more than the
+// clocks of two processes differ by.
 func (t *step) beginning(ctx context.Context) (uuid.UUID, error) {
 	first := t.request.ContactID.Time()
 	noted, err := store.FirstNoted(ctx, t.Tx, t.request.ID)

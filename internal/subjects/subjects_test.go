@@ -77,7 +77,7 @@ func exportByAddress(t *testing.T, n *tenant) {
 	hash := hashOf(n, address)
 	third := n.ID(t, "/v1/boards/"+n.board+"/posts", object{"title": "Grey mode"})
 	n.publicVote(t, third, hash)
-	// Another contact with the address has an export of its own.
+	// Another contact with the address has a separate export.
 	same := n.ID(t, "/v1/contacts", object{"email": address})
 	n.Make(t, http.MethodPost, "/v1/posts/"+n.other+"/votes", object{"contactId": same})
 	n.submits(t, "Waits to be looked at")
@@ -95,7 +95,7 @@ VALUES ($1, $2, now(), now(), $3, true) RETURNING 1`, publicid.NewSubscription()
 	require.Equal(t, []any{true, true, "en"}, []any{chosen["statusUpdates"], chosen["changelog"], chosen["language"]})
 }
 
-// publicVote inserts a vote of the public flow, which knows a voter by the hash alone.
+// publicVote inserts a vote of the public flow, which identifies a voter only by the hash.
 func (n *tenant) publicVote(t *testing.T, post string, hash []byte) {
 	t.Helper()
 	id, err := publicid.Parse[publicid.Post](post)
@@ -175,8 +175,8 @@ func exportExpires(t *testing.T, n *tenant) {
 	require.Equal(t, http.StatusNotFound, n.Do(t, http.MethodGet, "/v1/subject-requests/"+request, nil).Status)
 }
 
-// exportRaces has workers go on at once, as after a kill whose activity is made again while the
-// first one is still there.
+// exportRaces runs several workers on one export concurrently. That happens after a kill, if an
+// activity is retried while its first execution is still running.
 func exportRaces(t *testing.T, n *tenant) {
 	for i := range 120 { // more than two pages of events
 		n.Make(t, http.MethodPatch, "/v1/contacts/"+n.noor, object{"mrrCents": i, "currency": "EUR"})
@@ -215,7 +215,7 @@ func TestAnErasure(t *testing.T) {
 	}
 }
 
-// hexOf is a hash as a row shows it.
+// hexOf returns the hash of the address in the form of a database row.
 func hexOf(n *tenant) string { return hex.EncodeToString(hashOf(n, address)) }
 
 func (n *tenant) erase(t *testing.T, body any) string {
@@ -223,7 +223,7 @@ func (n *tenant) erase(t *testing.T, body any) string {
 	return n.ID(t, "/v1/contacts/"+n.noor+"/erase", body)
 }
 
-// answered has the receiver of each delivery quote what it was sent, and the delivery end.
+// answered ends each delivery with an answer in which the receiver quotes the payload.
 func (n *tenant) answered(t *testing.T) {
 	t.Helper()
 	query[int](t, n, `WITH d AS (
@@ -234,7 +234,7 @@ func (n *tenant) answered(t *testing.T) {
 ) SELECT count(*)::int FROM a`)
 }
 
-// waitsForLink has something wait that the address has yet to confirm by e-mail.
+// waitsForLink inserts an interaction that the address has yet to confirm by e-mail.
 func (n *tenant) waitsForLink(t *testing.T) {
 	t.Helper()
 	query[int](t, n, `INSERT INTO interactions (id, organization_id, created_at, token_hash, email_hash, content_sealed, due_at, expires_at)
@@ -242,7 +242,7 @@ func (n *tenant) waitsForLink(t *testing.T) {
   RETURNING 1`, address)
 }
 
-// submits has the person write a comment that waits to be looked at, and opt in.
+// submits submits a comment of the person to moderation, with an opt-in.
 func (n *tenant) submits(t *testing.T, text string) {
 	t.Helper()
 	n.Patch(t, "/v1/boards/"+n.board, object{"public": true, "moderated": true})
@@ -253,7 +253,8 @@ func (n *tenant) submits(t *testing.T, text string) {
 	require.True(t, done.Waits)
 }
 
-// spells notes the address as another spelling of a mailbox, and as a mailbox that has another one.
+// spells records the address as a second spelling of a mailbox, and as a mailbox with a second
+// spelling.
 func (n *tenant) spells(t *testing.T) {
 	t.Helper()
 	query[int](t, n, `INSERT INTO address_spellings (organization_id, email_hash, mailbox_hash)
@@ -288,7 +289,7 @@ func eraseLeavesNoTrace(t *testing.T, n *tenant) {
 }
 
 func eraseBlanks(t *testing.T, n *tenant) {
-	// A comment that is deleted tells nobody who wrote it; its event does.
+	// A deleted comment no longer names its author, but its event does.
 	gone := n.ID(t, "/v1/posts/"+n.other+"/comments", object{"contactId": n.noor, "body": object{"text": "Forget it, by " + n.noor}})
 	n.Make(t, http.MethodDelete, "/v1/comments/"+gone, nil)
 	byBo := n.ID(t, "/v1/posts/"+n.other+"/comments", object{"contactId": n.bo, "body": object{"text": "Forget it, by " + n.bo}})
@@ -327,8 +328,9 @@ func eraseLeavesOthers(t *testing.T, n *tenant) {
 	require.Len(t, hashed, 2, "that of the member and that of the other contact")
 }
 
-// sharedGuest has another contact with the address post as the guest that Noor is, because she
-// commented first, and Noor without the contact. It returns both posts.
+// sharedGuest creates two posts of Noor's guest and returns both. Another contact with the address
+// writes the first as this guest, because Noor commented first. Noor writes the second without her
+// contact.
 func (n *tenant) sharedGuest(t *testing.T) (others, own string) {
 	t.Helper()
 	same := n.ID(t, "/v1/contacts", object{"email": address})
@@ -358,8 +360,8 @@ func eraseLeavesOthersPosts(t *testing.T, n *tenant) {
 	require.Equal(t, "[erased]", n.Make(t, http.MethodGet, "/v1/posts/"+own, nil)["title"])
 }
 
-// eraseAwaitsLinks has somebody use a link who takes the locks of that: the link, and then the post and
-// the contact.
+// eraseAwaitsLinks erases a contact while a visitor uses a link. The visitor locks the link, then the
+// post and the contact.
 func eraseAwaitsLinks(t *testing.T, n *tenant) {
 	post := n.ID(t, "/v1/boards/"+n.board+"/posts", object{"title": "Grey mode"})
 	id, err := publicid.Parse[publicid.Post](post)
@@ -430,7 +432,7 @@ func eraseRemovesExports(t *testing.T, n *tenant) {
 	require.Empty(t, query[int](t, n, "SELECT 1 FROM subject_records"))
 }
 
-// keyed sends a request with an Idempotency-Key and reports whether its answer is the kept one.
+// keyed sends a request with an Idempotency-Key and reports whether the answer was replayed.
 func (n *tenant) keyed(t *testing.T, method, path string, body any) (a apptest.Answer, replayed bool) {
 	t.Helper()
 	a = n.Do(t, method, path, body, "Idempotency-Key", "once")
@@ -472,8 +474,8 @@ func eraseRemovesAnswers(t *testing.T, n *tenant) {
 	require.True(t, replayed, "the erasure's own answer")
 }
 
-// eraseRemovesQuotes has a member write a post and edit a comment before the contact is known who wanted
-// them: the kept answers quote the text and name no contact.
+// eraseRemovesQuotes makes a member write a post before it is assigned to a contact. The kept answer
+// therefore quotes the text and names no contact.
 func eraseRemovesQuotes(t *testing.T, n *tenant) {
 	post := object{"title": "Grey mode"}
 	made, _ := n.keyed(t, http.MethodPost, "/v1/boards/"+n.board+"/posts", post)
@@ -487,7 +489,7 @@ func eraseRemovesQuotes(t *testing.T, n *tenant) {
 
 func eraseWaits(t *testing.T, n *tenant) {
 	n.answered(t)
-	// One is being sent what was there.
+	// One delivery is still sending the old payload.
 	query[int](t, n, `UPDATE deliveries SET status = 'pending', lease_until = now() + interval '1 hour' WHERE event_type = 'contact.updated' RETURNING 1`)
 	id, err := publicid.Parse[publicid.SubjectRequest](n.erase(t, object{}))
 	require.NoError(t, err)
@@ -501,7 +503,7 @@ func eraseWaits(t *testing.T, n *tenant) {
 	require.True(t, next(), "it is still under way")
 	query[int](t, n, `UPDATE deliveries SET lease_until = now() - interval '1 hour' WHERE event_type = 'contact.updated' RETURNING 1`)
 	require.True(t, next(), "its lease is over, but it isn't recorded yet")
-	// Now it is recorded.
+	// Now that attempt is recorded.
 	query[int](t, n, `UPDATE attempts SET response_body = $1 WHERE delivery_id IN (SELECT id FROM deliveries WHERE event_type = 'contact.updated') RETURNING 1`,
 		[]byte(address))
 	query[int](t, n, `UPDATE deliveries SET status = 'succeeded', lease_until = NULL WHERE event_type = 'contact.updated' RETURNING 1`)
@@ -545,15 +547,15 @@ func TestAWorkerErasesWhatAnotherOneLeftAndReceiversHearOfIt(t *testing.T) {
 	receiver := testkit.NewReceiver(t)
 	n.Register(t, receiver, "contact.deleted", "contact.updated")
 	n.answered(t)
-	n.Make(t, http.MethodPatch, "/v1/contacts/"+n.noor, object{"plan": "team"}) // pending until there is a worker
+	n.Make(t, http.MethodPatch, "/v1/contacts/"+n.noor, object{"plan": "team"}) // its delivery is pending until a worker runs
 	request := n.erase(t, object{})
 	id, err := publicid.Parse[publicid.SubjectRequest](request)
 	require.NoError(t, err)
-	for range 2 { // and there it died
+	for range 2 { // then the first worker dies
 		_, err = first.Subjects.Continue(t.Context(), id)
 		require.NoError(t, err)
 	}
-	// Another Temporal, which knows of nothing: the sweep finds the rows.
+	// Another Temporal has no runs, so the sweep has to find the rows.
 	logs := testkit.NewLogs()
 	second := apptest.Start(t, apptest.Options{Worker: true, DatabaseURL: first.Config.DatabaseURL, Logs: logs.Logger()})
 	require.Eventually(t, func() bool {

@@ -7,11 +7,11 @@ import (
 	"earshot/internal/problem"
 )
 
-// maxBounces is as many addresses as are told of at once: one statement of some seconds.
+// maxBounces is the maximum number of addresses in one call. One statement handles them in some seconds.
 const maxBounces = 100_000
 
-// Bounced has nobody mail the addresses any more, in no organization. It returns how many weren't known
-// to bounce. What is no address is problem.Validation, and then none of them is kept.
+// Bounced suppresses the addresses in all organizations. It returns the number of newly suppressed
+// addresses. An invalid address is problem.Validation, and then no address is suppressed.
 func (s *Service) Bounced(ctx context.Context, addresses []string) (int, error) {
 	var bad problem.Fields
 	bad.Items("addresses", addresses, maxBounces)
@@ -27,7 +27,7 @@ func (s *Service) Bounced(ctx context.Context, addresses []string) (int, error) 
 	return s.store.Suppress(ctx, hashes...)
 }
 
-// SuppressHash is Bounced for one address, by its hash.
+// SuppressHash is Bounced for the hash of one address.
 func (s *Service) SuppressHash(ctx context.Context, hash []byte) error {
 	_, err := s.store.Suppress(ctx, hash)
 	return err

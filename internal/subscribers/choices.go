@@ -19,9 +19,10 @@ import (
 	"earshot/internal/store"
 )
 
-// Choice is what a person is told of.
+// Choice is a person's choice of e-mails.
 type Choice struct {
-	// StatusUpdates are of what they wrote, voted for, or commented on; Changelog is all of it.
+	// StatusUpdates covers posts that the person wrote, voted for or commented on. Changelog covers the
+	// whole changelog.
 	StatusUpdates, Changelog bool
 	// Language is one of Languages.
 	Language string
@@ -31,7 +32,7 @@ type Choice struct {
 // person's own posts, and no newsletter, so Changelog is off.
 func unchosen() Choice { return Choice{StatusUpdates: true, Language: Languages[0]} }
 
-// chosenBy is what the person with the hash of an address has chosen.
+// chosenBy returns the choice of the person with an address hash.
 func chosenBy(ctx context.Context, client *db.Client, hash []byte) (Choice, error) {
 	found, err := client.Subscription.Query().Where(subscription.EmailHash(hash)).Only(ctx)
 	if db.IsNotFound(err) {
@@ -50,8 +51,8 @@ func known(language string) string {
 	return Languages[0]
 }
 
-// token is what stands in links to the choices of an address in an organization. It is made of the
-// two, so nobody else can make one, and it is kept nowhere.
+// token returns the token in links to the preferences of an address in an organization. It is derived
+// from both with a secret key, so it cannot be forged and is never stored.
 func (s *Service) token(of publicid.Organization, hash []byte) string {
 	raw := of.UUID()
 	mac := hmac.New(sha256.New, s.tokenKey)
@@ -60,8 +61,8 @@ func (s *Service) token(of publicid.Organization, hash []byte) string {
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(slices.Clone(hash)))
 }
 
-// holder is the hash of the address of who has a token. One of an address that no contact of the
-// organization has is problem.NotFound. Locked, it has an erasure wait.
+// holder returns the address hash of a token. If no contact of the organization has the address, it is
+// problem.NotFound. If the query locks the contacts, an erasure waits for this transaction.
 func (s *Service) holder(ctx context.Context, of publicid.Organization, found *db.ContactQuery, token string) ([]byte, error) {
 	raw, err := base64.RawURLEncoding.DecodeString(token)
 	if err != nil || len(raw) != 2*sha256.Size {
@@ -86,8 +87,8 @@ func (s *Service) holderIn(ctx context.Context, c *change.Change, token string) 
 	return s.holder(ctx, c.Caller.Organization.ID, c.Contact.Query().ForShare(store.KeyShare), token)
 }
 
-// Chosen is what the holder of a token has chosen in the organization of the context. A token of
-// nobody who is there is problem.NotFound.
+// Chosen returns the choice of a token's holder in the organization of the context. A token without a
+// contact is problem.NotFound.
 func (s *Service) Chosen(ctx context.Context, token string) (Choice, error) {
 	hash, err := s.holder(ctx, change.CallerOf(ctx).Organization.ID, s.store.Client().Contact.Query(), token)
 	if err != nil {
@@ -96,8 +97,8 @@ func (s *Service) Chosen(ctx context.Context, token string) (Choice, error) {
 	return chosenBy(ctx, s.store.Client(), hash)
 }
 
-// Choose keeps what the holder of a token chooses, whatever the organization's billing state. Whoever
-// chooses something wants e-mails again, also where they had bounced.
+// Choose stores the choice of a token's holder, in every billing state of the organization. A choice of
+// any e-mails also ends the suppression of an address that had bounced.
 func (s *Service) Choose(ctx context.Context, token string, in Choice) error {
 	return s.changes.RunUnpaid(ctx, func(c *change.Change) error {
 		hash, err := s.holderIn(ctx, c, token)
@@ -113,7 +114,7 @@ func (s *Service) Choose(ctx context.Context, token string, in Choice) error {
 	})
 }
 
-// Unsubscribe has the holder of a token be told of nothing any more.
+// Unsubscribe turns off all e-mails to the holder of a token.
 func (s *Service) Unsubscribe(ctx context.Context, token string) error {
 	return s.changes.RunUnpaid(ctx, func(c *change.Change) error {
 		hash, err := s.holderIn(ctx, c, token)
@@ -128,15 +129,15 @@ func (s *Service) Unsubscribe(ctx context.Context, token string) error {
 	})
 }
 
-// OptIn notes that the person with an address, which was shown to be theirs, wanted at a moment to know
-// what becomes of what they want, in the transaction of its caller. What they chose later holds: it may
-// have waited until somebody had looked at it.
+// OptIn records the opt-in of a person with a verified address, in the caller's transaction. The
+// parameter at is the time of the opt-in, which may have waited for moderation. A later choice of the
+// person takes precedence.
 func (s *Service) OptIn(ctx context.Context, c *change.Change, email, language string, at time.Time) error {
 	hash := s.emailHash(email)
 	chosen, err := c.Subscription.Query().Where(subscription.EmailHash(hash)).ForUpdate(store.NoKeyUpdate).Only(ctx)
 	switch {
 	case db.IsNotFound(err):
-		// Who chooses at the same moment has the last word.
+		// A concurrent choice takes precedence.
 		err = c.Subscription.Create().SetEmailHash(hash).SetStatusUpdates(true).SetLanguage(known(language)).SetCreatedAt(at).SetUpdatedAt(at).
 			OnConflictColumns(subscription.FieldOrganizationID, subscription.FieldEmailHash).Ignore().Exec(ctx)
 	case err == nil && !chosen.UpdatedAt.After(at):
@@ -148,7 +149,7 @@ func (s *Service) OptIn(ctx context.Context, c *change.Change, email, language s
 	return nil
 }
 
-// Reached notes that an e-mail came to the address: its link was used.
+// Reached ends the suppression of an address, because the link of an e-mail to it was used.
 func (s *Service) Reached(ctx context.Context, c *change.Change, email string) error {
 	return store.Unsuppress(ctx, c.Tx, s.emailHash(email))
 }

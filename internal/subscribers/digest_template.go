@@ -13,23 +13,23 @@ import (
 //go:embed messages templates
 var files embed.FS
 
-// Languages are those in which e-mails are written. The first is for who has chosen none.
+// Languages are the languages of e-mails. The first is the default.
 var Languages = []string{"en", "de"}
 
-// content is what an e-mail tells. What organizations and users wrote is in it, so only templates show
-// it: the one of HTML escapes it.
+// content is the content of a digest. It contains texts of organizations and users, so only templates
+// may print it. The HTML template escapes it.
 type content struct {
 	Organization, Home, Color string
 	Posts, Entries            []news
-	// More is that there is more than the e-mail shows.
+	// More is true if the e-mail does not show all news.
 	More                     bool
 	Preferences, Unsubscribe string
 }
 
-// news is a post with its status now, or an entry of a changelog.
+// news is a post with its current status, or a changelog entry.
 type news struct{ Link, Title, Status, Version string }
 
-// digestTemplate is an e-mail in a language, to be filled.
+// digestTemplate holds the templates of a digest in one language.
 type digestTemplate struct {
 	words map[string]string
 	text  *texttemplate.Template
@@ -59,7 +59,7 @@ func loadTemplate(language string) (*digestTemplate, error) {
 	}
 	functions := map[string]any{
 		"t": p.message, "lang": func() string { return language },
-		// A title is one line of the text, whatever its writer put in.
+		// Titles may contain line breaks, which would break the plain text.
 		"line": func(text string) string { return strings.Join(strings.Fields(text), " ") },
 	}
 	if p.text, err = texttemplate.New("digest.txt").Funcs(functions).ParseFS(files, "templates/digest.txt"); err != nil {
@@ -71,7 +71,7 @@ func loadTemplate(language string) (*digestTemplate, error) {
 	return p, nil
 }
 
-// message is the message with a key, and the value in the place for it.
+// message returns the message of a key with the value in its placeholder.
 func (p *digestTemplate) message(key string, value ...string) string {
 	text := p.words[key]
 	if len(value) > 0 {
@@ -80,9 +80,9 @@ func (p *digestTemplate) message(key string, value ...string) string {
 	return text
 }
 
-// subject says what there is to tell where it is one thing. It has no text that the organization can
-// choose, such as a title: anybody's mailbox shows it, under the name of the operator's mail server. The
-// name of the organization is the operator's to set.
+// subject returns the subject of a digest. For a single item, it names the status or the publication.
+// Strangers may get the e-mail from the operator's mail server, so the subject contains no text that
+// the organization can choose, such as a title. Only the operator can set the organization's name.
 func (p *digestTemplate) subject(c *content) string {
 	switch {
 	case len(c.Posts) == 1 && len(c.Entries) == 0:

@@ -13,7 +13,7 @@ import (
 	"earshot/ent/db/post"
 )
 
-// full is an e-mail with all that there can be.
+// full returns the content of an e-mail with every possible part.
 func full() *content {
 	c := &content{
 		Organization: "Northwind", Color: "#0f766e", Home: "https://feedback.example.com/b/northwind", More: true,

@@ -17,24 +17,24 @@ import (
 	"earshot/internal/store"
 )
 
-// most is as many of a kind as anybody reads in an e-mail.
+// most is the maximum number of posts and of entries in an e-mail. Longer lists are not read.
 const most = 100
 
 // Letter is an e-mail to an end-user.
 type Letter struct {
 	To                  mail.Address
 	Subject, Text, HTML string
-	// Unsubscribe is the address that ends such e-mails when it is posted to.
+	// Unsubscribe is the URL for a one-click unsubscribe by POST.
 	Unsubscribe string
-	// NotBefore is zero for an e-mail that may be sent now. Otherwise it is the time of its turn, and the
-	// letter is empty: the organization has used up its rate of first e-mails to addresses that only a
-	// program has told us.
+	// NotBefore is zero for an e-mail that may be sent now. Otherwise the letter is empty, and NotBefore
+	// is the time of its slot. The organization has then used up its hourly rate of first e-mails to
+	// unverified addresses.
 	NotBefore time.Time
 }
 
-// Letter is what an e-mail says that is to be sent now; nil is that nobody is to have it any more. All
-// that may keep somebody from being mailed is judged here, right before: who has left, unsubscribed or
-// bounced meanwhile gets nothing of a window that had begun.
+// Letter returns the e-mail to send now, or nil if it is no longer wanted. All checks happen here, right
+// before sending. A person who has left, unsubscribed or bounced since the window began therefore gets
+// no e-mail.
 func (s *Service) Letter(ctx context.Context, of publicid.Organization, m *Pending) (*Letter, error) {
 	ctx = store.WithOrganization(ctx, of)
 	org, err := s.store.Client().Organization.Get(ctx, of)
@@ -69,26 +69,26 @@ func (s *Service) Letter(ctx context.Context, of publicid.Organization, m *Pendi
 		return &Letter{NotBefore: slot}, nil
 	}
 	token := url.Values{"token": {s.token(of, m.EmailHash)}}.Encode()
-	// By the id, which stays when the slug changes: these links have no end.
+	// These links never expire, so they use the id, which stays when the slug changes.
 	own := s.settings.PublicOrigin + root + org.ID.String()
 	content.Preferences, content.Unsubscribe = own+"/-/preferences?"+token, own+"/-/unsubscribe?"+token
 	return s.templates[chosen.Language].write(to.Contact, content)
 }
 
-// firstMailsPerHour is how many addresses that only a program has told us an organization may e-mail for
-// the first time within an hour. At this rate the operator hears of complaints and bounces long before a
-// list of ten thousand strangers is through, and a customer base of a thousand waits for half a day.
+// firstMailsPerHour is an organization's maximum number of first e-mails to unverified addresses per
+// hour. Complaints and bounces then reach the operator long before an organization has e-mailed ten
+// thousand strangers. A customer base of a thousand waits for half a day.
 const firstMailsPerHour = 100
 
-// addressee is a contact that an e-mail goes to.
+// addressee is the contact that receives an e-mail.
 type addressee struct {
 	*db.Contact
-	// optedIn is that somebody has shown that the address is theirs and has agreed.
+	// optedIn is true if the owner of the address has verified it and opted in.
 	optedIn bool
 }
 
-// slotOf is from when on the recipient may have the first e-mail; zero is that no slot was taken yet, or
-// that the recipient needs none.
+// slotOf returns the start of the recipient's first-e-mail slot. It is zero if no slot was taken yet, or
+// if the recipient needs none.
 func (s *Service) slotOf(ctx context.Context, to *addressee, hash []byte) (time.Time, error) {
 	if to.optedIn {
 		return time.Time{}, nil
@@ -103,7 +103,7 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// recipient is the oldest contact with the address that may be mailed about what it wanted; nil is none.
+// recipient returns the oldest contact with the address that may get updates, or nil.
 func (s *Service) recipient(ctx context.Context, hash []byte) (*addressee, error) {
 	suppressed, err := s.store.IsSuppressed(ctx, hash)
 	if suppressed || err != nil {
@@ -128,13 +128,13 @@ func (s *Service) recipient(ctx context.Context, hash []byte) (*addressee, error
 	return to, nil
 }
 
-// sameAddress bounds how many contacts with one address are looked at.
+// sameAddress is the maximum number of contacts with one address that a query reads.
 const sameAddress = 100
 
-// root is where the public boards are.
+// root is the path of the public boards.
 const root = "/b/"
 
-// content is what is told; nil is nothing.
+// content returns the content of an e-mail, or nil if there is no news.
 func (s *Service) content(ctx context.Context, org *db.Organization, m *Pending, chosen Choice) (*content, error) {
 	home := s.settings.PublicOrigin + root + org.ID.String()
 	if org.Slug != nil {
@@ -185,7 +185,7 @@ func (p *digestTemplate) write(to *db.Contact, c *content) (*Letter, error) {
 		return nil, errors.Wrap(err, "write an e-mail's HTML")
 	}
 	return &Letter{
-		To:      mail.Address{Address: *to.Email}, // without the name, which somebody else may have told us
+		To:      mail.Address{Address: *to.Email}, // without the name, which may not come from the recipient
 		Subject: p.subject(c), Text: text.String(), HTML: html.String(), Unsubscribe: c.Unsubscribe,
 	}, nil
 }

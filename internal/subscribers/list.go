@@ -15,16 +15,16 @@ import (
 	"earshot/internal/publicid"
 )
 
-// Subscriber is a contact who may be told of things, and of what.
+// Subscriber is a contact that may be e-mailed, with its choice of e-mails.
 type Subscriber struct {
 	Contact                              publicid.Contact
 	StatusUpdates, Changelog, Suppressed bool
-	// UpdatedAt is when the person chose last, or came where nothing was chosen.
+	// UpdatedAt is the time of the last choice, or of the contact's creation without one.
 	UpdatedAt time.Time
 }
 
-// Subscribers lists the contacts of the organization in the context who may be e-mailed about what they
-// wanted, with what they chose, newest first. Suppressed are those whose address takes no e-mail.
+// Subscribers lists the contacts that may be e-mailed in the organization of the context, with their
+// choices, newest first. Suppressed marks contacts whose address gets no e-mail.
 func (s *Service) Subscribers(ctx context.Context, q page.Query) (page.Page[Subscriber], error) {
 	var bad problem.Fields
 	limit := q.Size(&bad, page.Standard, page.Max)
@@ -50,7 +50,7 @@ func (s *Service) Subscribers(ctx context.Context, q page.Query) (page.Page[Subs
 	return page.Each(found, describe), nil
 }
 
-// describer loads what the contacts chose, and whose addresses are suppressed.
+// describer loads the choices and the suppressions of the contacts.
 func (s *Service) describer(ctx context.Context, of []*db.Contact) (func(*db.Contact) Subscriber, error) {
 	hashes := make([][]byte, len(of))
 	for i, c := range of {

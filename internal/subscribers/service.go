@@ -13,13 +13,13 @@ import (
 	"earshot/internal/store"
 )
 
-// Settings are what a deployment chooses.
+// Settings are the settings of a deployment.
 type Settings struct {
-	// PublicOrigin is where end-users find the public boards. Without one nobody is told anything.
+	// PublicOrigin is the origin of the public boards. Without it, no e-mails are sent.
 	PublicOrigin string
-	// PerSecond is how many e-mails are sent a second, by all processes together.
+	// PerSecond is the maximum number of e-mails per second, across all processes.
 	PerSecond int
-	// EmailHashKey keys the hashes of addresses, by which a person is known.
+	// EmailHashKey keys the hashes of addresses, which identify recipients.
 	EmailHashKey []byte
 }
 
@@ -28,8 +28,8 @@ type Service struct {
 	store    *store.Store
 	changes  *change.Runner
 	settings Settings
-	// tokenKey is made of the key of the hashes, because it is the same in all processes and never
-	// changes: links in old e-mails go on.
+	// tokenKey is derived from EmailHashKey, which is the same in all processes and never changes. Links
+	// in old e-mails therefore stay valid.
 	tokenKey  []byte
 	templates map[string]*digestTemplate
 }
@@ -43,7 +43,7 @@ func New(s *store.Store, changes *change.Runner, settings Settings) (*Service, e
 	}
 	key, err := hkdf.Key(sha256.New, settings.EmailHashKey, nil, "earshot preferences", sha256.Size)
 	if err != nil {
-		panic(err) // a key of 32 bytes can be made
+		panic(err) // HKDF cannot fail for 32 bytes
 	}
 	return &Service{store: s, changes: changes, settings: settings, tokenKey: key, templates: templates}, nil
 }

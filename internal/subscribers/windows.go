@@ -16,22 +16,22 @@ import (
 )
 
 const (
-	// Window is how long what happens is gathered, from the first on, so that somebody who works
-	// through a board makes one e-mail of it for each person.
+	// Window is the time during which updates are collected, beginning with the first. A member who
+	// works through a board thus causes one e-mail per recipient.
 	Window = 10 * time.Minute
-	// lease is longer than sending one e-mail may take.
+	// lease is longer than the sending of one e-mail may take.
 	lease = time.Minute
-	// tooLate is when news is no news any more: mail servers give up then, too.
+	// tooLate is the age at which an e-mail is dropped. Mail servers give up after a similar time.
 	tooLate = 72 * time.Hour
-	// An e-mail that the server may take later waits as long again as it has waited, within these.
+	// After a temporary failure, an e-mail waits as long again as it has waited, within these limits.
 	firstWait, longestWait = 5 * time.Minute, 6 * time.Hour
 )
 
-// Pending is an e-mail that somebody has taken to send it.
+// Pending is an e-mail that a worker has leased for sending.
 type Pending = store.PendingMail
 
-// Continue ends the window of an organization if it is over, and returns when the next e-mail or
-// window is due. Nil is that there is nothing to tell any more.
+// Continue ends the window of an organization if it is over, and returns the time of the next e-mail or
+// window end. It returns nil if no updates are left.
 func (s *Service) Continue(ctx context.Context, of publicid.Organization) (*time.Time, error) {
 	scoped := store.WithOrganization(ctx, of)
 	next, err := s.nextMail(scoped)
@@ -67,7 +67,7 @@ func (s *Service) Continue(ctx context.Context, of publicid.Organization) (*time
 	return next, err
 }
 
-// nextMail is when an e-mail is due; nil is that there is none.
+// nextMail returns the time of the next e-mail, or nil if there is none.
 func (s *Service) nextMail(ctx context.Context) (*time.Time, error) {
 	found, err := s.store.Client().SubscriberMail.Query().Order(db.Asc(subscribermail.FieldDueAt)).Limit(1).All(ctx)
 	if err != nil {
@@ -79,22 +79,23 @@ func (s *Service) nextMail(ctx context.Context) (*time.Time, error) {
 	return &found[0].DueAt, nil
 }
 
-// MayMail takes one of the e-mails that the deployment may send a second, and reports whether there
-// was one. Pause is how long it takes until there is another one.
+// MayMail takes a token from the deployment's e-mail rate and reports whether there was one. The result
+// pause is the time until the next token.
 func (s *Service) MayMail(ctx context.Context) (may bool, pause time.Duration, err error) {
 	may, err = s.store.TakeFrom(ctx, store.Bucket{ID: mailBucket, Size: s.settings.PerSecond, Refill: time.Second})
 	return may, time.Second / time.Duration(s.settings.PerSecond), err
 }
 
-// mailBucket is the one bucket of the deployment's e-mails to end-users; no API key has such an id.
+// mailBucket is the id of the deployment's token bucket for e-mails to end-users. No API key has such an
+// id.
 var mailBucket = uuid.UUID([]byte("subscriber mails"))
 
-// Take takes the e-mail of an organization that has been due for longest; nil is that none is.
+// Take leases the organization's e-mail that has been due longest. It returns nil if none is due.
 func (s *Service) Take(ctx context.Context, of publicid.Organization) (*Pending, error) {
 	return s.store.TakeMail(store.WithOrganization(ctx, of), lease)
 }
 
-// Remove notes that an e-mail was sent, or that nobody is to have it.
+// Remove removes an e-mail that was sent or is no longer wanted.
 func (s *Service) Remove(ctx context.Context, of publicid.Organization, m *Pending) error {
 	ctx = store.WithOrganization(ctx, of)
 	if _, err := s.store.Client().SubscriberMail.Delete().Where(subscribermail.ID(m.ID)).Exec(ctx); err != nil {
@@ -103,18 +104,18 @@ func (s *Service) Remove(ctx context.Context, of publicid.Organization, m *Pendi
 	return nil
 }
 
-// PutOff has an e-mail be tried again later.
+// PutOff schedules another try of an e-mail after a temporary failure.
 func (s *Service) PutOff(ctx context.Context, of publicid.Organization, m *Pending) error {
 	now := store.Now()
 	return s.due(ctx, of, m, now.Add(min(max(now.Sub(m.CreatedAt), firstWait), longestWait)))
 }
 
-// Defer has an e-mail be tried when its first-e-mail slot begins.
+// Defer schedules an e-mail for the start of its first-e-mail slot.
 func (s *Service) Defer(ctx context.Context, of publicid.Organization, m *Pending, until time.Time) error {
 	return s.due(ctx, of, m, until)
 }
 
-// PutBack has an e-mail be due again at once: it wasn't this one's fault.
+// PutBack makes an e-mail due again immediately, after a failure that this e-mail did not cause.
 func (s *Service) PutBack(ctx context.Context, of publicid.Organization, m *Pending) error {
 	return s.due(ctx, of, m, store.Now())
 }
