@@ -1,5 +1,5 @@
-// Package batch makes few calls out of many: what comes while one call is under way
-// shares the next one.
+// Package batch collects single calls into few large ones: calls that arrive while a batch runs
+// share the next batch.
 package batch
 
 import (
@@ -13,8 +13,8 @@ import (
 	"github.com/go-faster/errors"
 )
 
-// Batcher collects single items into batches, one of which is under way at a time. A
-// lone item waits for nobody.
+// Batcher collects single items into batches and runs one batch at a time. An item that arrives
+// while no batch runs starts one immediately.
 type Batcher[In, Out any] struct {
 	limit   int
 	timeout time.Duration
@@ -30,16 +30,16 @@ type item[In, Out any] struct {
 	done chan Result[Out]
 }
 
-// New makes a batcher of at most so many items a batch, each of which has so much time.
-// What do returns is in the order of the items, one for each; its error is all of theirs,
-// so what concerns one item alone belongs into that item's Out.
+// New makes a batcher. A batch has at most limit items and must end within timeout. The function do
+// returns one result for each item, in the order of the items. Its error fails all items, so an
+// error of a single item belongs in that item's Out.
 func New[In, Out any](limit int, timeout time.Duration, do func(ctx context.Context, in []In) ([]Out, error)) *Batcher[In, Out] {
 	return &Batcher[In, Out]{limit: limit, timeout: timeout, do: do}
 }
 
-// Do has the item done with the next batch. The end of the context ends the wait alone: the
-// item may be done all the same, because a batch serves several callers. For the same reason
-// it has none of their contexts' values.
+// Do adds the item to the next batch and waits for its result. If the context ends, Do returns, but
+// the batch may still process the item, because a batch serves several callers. For the same
+// reason, do does not get the values of the callers' contexts.
 func (b *Batcher[In, Out]) Do(ctx context.Context, in In) (Out, error) {
 	i := b.add(in)[0]
 	select {
@@ -51,19 +51,20 @@ func (b *Batcher[In, Out]) Do(ctx context.Context, in In) (Out, error) {
 	}
 }
 
-// DoOrNot is Do for who has to know whether the item is done. The end of the context ends the
-// wait only while the item's batch isn't under way, and then it isn't done.
+// DoOrNot is Do for a caller that must know whether the item was processed. If the context ends
+// before the item's batch starts, the item is removed and is not processed. After that, DoOrNot
+// waits for the batch.
 func (b *Batcher[In, Out]) DoOrNot(ctx context.Context, in In) (Out, error) {
 	return b.doneOrNot(ctx, b.add(in)[0])
 }
 
-// Result is what became of one item of several.
+// Result is the result or the error of one item.
 type Result[Out any] struct {
 	Out Out
 	Err error
 }
 
-// DoAllOrNot is DoOrNot for items that are there at once; its results are in their order.
+// DoAllOrNot is DoOrNot for several items. Its results are in the order of the items.
 func (b *Batcher[In, Out]) DoAllOrNot(ctx context.Context, in []In) []Result[Out] {
 	out := make([]Result[Out], len(in))
 	for n, i := range b.add(in...) {
@@ -88,11 +89,11 @@ func (b *Batcher[In, Out]) doneOrNot(ctx context.Context, i item[In, Out]) (Out,
 
 func left(ctx context.Context) error { return errors.Wrap(context.Cause(ctx), "wait for a batch") }
 
-// add has items wait, next to each other.
+// add appends items to the queue, next to each other.
 func (b *Batcher[In, Out]) add(in ...In) []item[In, Out] {
 	added := make([]item[In, Out], len(in))
 	for n := range in {
-		// One place in the buffer: the batch never waits for a caller that left.
+		// The buffer holds the result, so the batch never waits for a caller that left.
 		added[n] = item[In, Out]{in: in[n], done: make(chan Result[Out], 1)}
 	}
 	b.mu.Lock()
@@ -105,7 +106,7 @@ func (b *Batcher[In, Out]) add(in ...In) []item[In, Out] {
 	return added
 }
 
-// remove takes out an item that still waits, if it does.
+// remove takes an item out of the queue. It reports false if a batch already has the item.
 func (b *Batcher[In, Out]) remove(i item[In, Out]) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -113,12 +114,12 @@ func (b *Batcher[In, Out]) remove(i item[In, Out]) bool {
 	if at < 0 {
 		return false
 	}
-	// Not in place: a batch that is under way has its items of the same array.
+	// Copy the slice: the running batch shares its array.
 	b.waiting = slices.Concat(b.waiting[:at], b.waiting[at+1:])
 	return true
 }
 
-// work makes batches until nothing waits.
+// work runs batches until the queue is empty.
 func (b *Batcher[In, Out]) work() {
 	for {
 		b.mu.Lock()
@@ -145,7 +146,7 @@ func (b *Batcher[In, Out]) work() {
 	}
 }
 
-// call turns a panic into an error: in this goroutine it would end the process.
+// call turns a panic into an error, because a panic in this goroutine would end the process.
 func (b *Batcher[In, Out]) call(in []In) (out []Out, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), b.timeout)
 	defer cancel()
@@ -161,7 +162,7 @@ func (b *Batcher[In, Out]) call(in []In) (out []Out, err error) {
 	return out, err
 }
 
-// PanicError is what all items of a batch end with that panicked.
+// PanicError is the error of all items of a batch that panicked.
 type PanicError struct {
 	Value any
 	Stack []byte

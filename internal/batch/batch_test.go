@@ -15,12 +15,12 @@ import (
 	"earshot/internal/batch"
 )
 
-// Long enough for any batch here.
+// The timeout is longer than any batch here takes.
 const timeout = time.Minute
 
-// recorder does batches that take a second each.
+// recorder runs batches that take a second each.
 type recorder struct {
-	batches [][]int // one at a time, or the race detector says so
+	batches [][]int // appended without a lock: the race detector fails if two batches run at a time
 }
 
 func (r *recorder) tenfold(_ context.Context, in []int) ([]int, error) {
@@ -33,8 +33,8 @@ func (r *recorder) tenfold(_ context.Context, in []int) ([]int, error) {
 	return out, nil
 }
 
-// start has the items done, each by a caller of its own, in their order. The result of the
-// callers is theirs when the wait group is done.
+// start passes each item to Do in a goroutine of its own, in the order of the items. The results
+// may be read once the wait group is done.
 func start[Out any](ctx context.Context, b *batch.Batcher[int, Out], items ...int) (outs []Out, errs []error, all *sync.WaitGroup) {
 	outs, errs, all = make([]Out, len(items)), make([]error, len(items)), &sync.WaitGroup{}
 	for i, n := range items {

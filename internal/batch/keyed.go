@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// Keyed has a batcher for each key that somebody does something of, so that the items of a
-// batch have one key, and what one key waits for holds nobody else up.
+// Keyed has one batcher for each key in use. A batch therefore has items of one key only, and a
+// slow batch of one key does not delay other keys.
 type Keyed[K comparable, In, Out any] struct {
 	of func(key K) *Batcher[In, Out]
 
@@ -14,32 +14,32 @@ type Keyed[K comparable, In, Out any] struct {
 	batches map[K]*used[In, Out]
 }
 
-// used is a batcher with its callers under way; without any it is forgotten.
+// used is a batcher with the number of its current callers. At zero it is removed.
 type used[In, Out any] struct {
 	*Batcher[In, Out]
 	callers int
 }
 
-// NewKeyed makes one; of makes the batcher of a key.
+// NewKeyed makes a Keyed. The function of makes the batcher of a key.
 func NewKeyed[K comparable, In, Out any](of func(key K) *Batcher[In, Out]) *Keyed[K, In, Out] {
 	return &Keyed[K, In, Out]{of: of, batches: map[K]*used[In, Out]{}}
 }
 
-// Do is the one of the key's batcher.
+// Do calls Do of the key's batcher.
 func (k *Keyed[K, In, Out]) Do(ctx context.Context, key K, in In) (Out, error) {
 	b := k.use(key)
 	defer k.leave(key, b)
 	return b.Do(ctx, in)
 }
 
-// DoOrNot is the one of the key's batcher.
+// DoOrNot calls DoOrNot of the key's batcher.
 func (k *Keyed[K, In, Out]) DoOrNot(ctx context.Context, key K, in In) (Out, error) {
 	b := k.use(key)
 	defer k.leave(key, b)
 	return b.DoOrNot(ctx, in)
 }
 
-// DoAllOrNot is the one of the key's batcher.
+// DoAllOrNot calls DoAllOrNot of the key's batcher.
 func (k *Keyed[K, In, Out]) DoAllOrNot(ctx context.Context, key K, in []In) []Result[Out] {
 	b := k.use(key)
 	defer k.leave(key, b)

@@ -8,25 +8,25 @@ import (
 	"github.com/go-faster/errors"
 )
 
-// audited is a line of the audit trail that is to be written.
+// audited is a line of the audit trail that is not written yet.
 type audited struct {
 	action   string
 	resource fmt.Stringer
 }
 
-// resourceKinds are what lines of the audit trail are about, by what their ids begin with.
+// resourceKinds maps the prefix of a resource's id to its kind in the audit trail.
 var resourceKinds = map[string]string{
 	"org": "organization", "usr": "member", "key": "api_key", "brd": "board", "tag": "tag", "pst": "post", "cmt": "comment",
 	"chg": "changelog_entry", "ctc": "contact", "whk": "webhook", "dlv": "delivery",
 	"wgs": "widget_secret", "bkf": "contact_backfill", "sub": "submission",
 }
 
-// Audit leaves a line in the audit trail, in the change's transaction: the operation, by its name in
-// the contract, and the resource that its path names or that it made. A use case calls it once it
-// knows that it changes something. Without a caller it is the operator who acts: the service itself
-// leaves no lines.
+// Audit adds a line to the audit trail, in the change's transaction. The line names the operation
+// as the contract does, and the resource that the request's path names or that it created. A use
+// case calls Audit once it knows that it changes something. A change without a caller is the
+// operator's: the service itself writes no lines.
 //
-// What end-users do at thousands a second leaves none: docs/decisions/audit-trail.md says why.
+// Changes by end-users, thousands a second, write no lines (docs/decisions/audit-trail.md).
 func (c *Change) Audit(action string, resource fmt.Stringer) {
 	c.audited = append(c.audited, audited{action, resource})
 }

@@ -8,8 +8,7 @@ import (
 	"earshot/internal/store"
 )
 
-// Caller is who makes a request: a member of an organization, by one of its
-// API keys.
+// Caller is the author of a request: a member of an organization, with one of its API keys.
 type Caller struct {
 	Organization *db.Organization
 	User         *db.User
@@ -21,12 +20,12 @@ func (c *Caller) CanWrite() bool { return c.Key.Scope == apikey.ScopeReadWrite }
 
 type callerKey struct{}
 
-// WithCaller limits everything done with the context to the caller's
-// organization and lets use cases know who asks.
+// WithCaller limits the context to the caller's organization and makes the caller available to use
+// cases.
 func WithCaller(ctx context.Context, c *Caller) context.Context {
 	return store.WithOrganization(context.WithValue(ctx, callerKey{}, c), c.Organization.ID)
 }
 
-// CallerOf is the caller put there by WithCaller. It panics without one, which
-// only a route without authentication could cause.
+// CallerOf returns the caller that WithCaller set. It panics without one, which can happen only on
+// a route without authentication.
 func CallerOf(ctx context.Context) *Caller { return ctx.Value(callerKey{}).(*Caller) }

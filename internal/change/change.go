@@ -1,6 +1,6 @@
-// Package change is one transaction of a use case with what it caused: events, the
-// deliveries of these, and what else is to be started after the commit. README.md states
-// the rules that all use cases keep, and the order of locks.
+// Package change runs a use case in one transaction and starts the work that follows after the
+// commit: deliveries, recoveries and e-mails, for example. README.md states the rules for all use
+// cases and the order of locks.
 package change
 
 import (
@@ -13,7 +13,7 @@ import (
 	"earshot/internal/store"
 )
 
-// Change is one transaction of a use case with what it caused.
+// Change is one transaction of a use case with its effects.
 type Change struct {
 	*db.Tx
 	Caller   *Caller
@@ -24,46 +24,46 @@ type Change struct {
 	deliveries []PendingDelivery
 	schedules  []ScheduledEntry
 	recoveries []RunningRecovery
-	// subjectRequests are to be done after the commit.
+	// subjectRequests start after the commit.
 	subjectRequests []RunningSubjectRequest
 	backfills       []RunningBackfill
-	// streaks are the webhooks whose streak the change ended.
+	// streaks are the webhooks whose failure streak the change ended.
 	streaks []publicid.Webhook
-	// asked are interactions that wait for a confirmation from now on, confirmed those that do no
-	// longer.
+	// asked are interactions that now wait for a confirmation. Confirmed are interactions that were
+	// confirmed.
 	asked, confirmed []PendingInteraction
-	// tells is that end-users are to be told of it by e-mail.
+	// tells is true if the change causes e-mails to end-users.
 	tells bool
 }
 
-// EndStreak ends a webhook's streak with the change, if it has one.
+// EndStreak ends the webhook's failure streak, if it has one, after the commit.
 func (c *Change) EndStreak(hook *db.Webhook) {
 	if hook.ConsecutiveFailures > 0 {
 		c.streaks = append(c.streaks, hook.ID)
 	}
 }
 
-// PublishWhenDue has an entry looked at again when it is due, after the commit.
+// PublishWhenDue schedules the publication of an entry, after the commit.
 func (c *Change) PublishWhenDue(e ScheduledEntry) { c.schedules = append(c.schedules, e) }
 
-// StartRecovery has a recovery run, after the commit.
+// StartRecovery starts a recovery, after the commit.
 func (c *Change) StartRecovery(r RunningRecovery) { c.recoveries = append(c.recoveries, r) }
 
-// AskToConfirm has the link to an interaction be mailed, after the commit.
+// AskToConfirm mails the confirmation link of an interaction, after the commit.
 func (c *Change) AskToConfirm(i PendingInteraction) { c.asked = append(c.asked, i) }
 
-// Confirmed tells whoever waits for it, after the commit, that an interaction counts.
+// Confirmed reports to the interaction's workflow that it was confirmed, after the commit.
 func (c *Change) Confirmed(i PendingInteraction) { c.confirmed = append(c.confirmed, i) }
 
-// StartSubjectRequest has an export or an erasure done, after the commit.
+// StartSubjectRequest starts an export or an erasure, after the commit.
 func (c *Change) StartSubjectRequest(r RunningSubjectRequest) {
 	c.subjectRequests = append(c.subjectRequests, r)
 }
 
-// StartBackfill has a search for contacts in old activity done, after the commit.
+// StartBackfill starts a search for contacts in old activity, after the commit.
 func (c *Change) StartBackfill(r RunningBackfill) { c.backfills = append(c.backfills, r) }
 
-// LockOrganization has the changes under a cap of the organization made one at a time.
+// LockOrganization serializes the changes that count towards a cap of the organization.
 func (c *Change) LockOrganization(ctx context.Context) error {
 	if _, err := c.Organization.Query().ForUpdate(store.NoKeyUpdate).Only(ctx); err != nil {
 		return errors.Wrap(err, "lock the organization")

@@ -6,71 +6,72 @@ import (
 	"earshot/internal/publicid"
 )
 
-// Dispatcher starts what follows a change that is committed. It doesn't block on
-// the network and has no errors: what it fails to start stays pending in the
-// database, where the sweep finds it.
+// Dispatcher starts the work that follows a committed change. Its methods do not block on the
+// network and return no errors. Work that fails to start stays pending in the database, where the
+// sweep finds it.
 type Dispatcher interface {
-	// Deliver starts the delivery of rows.
+	// Deliver starts deliveries.
 	Deliver(deliveries []PendingDelivery)
-	// PublishWhenDue sees to it that changelog entries are published when they are due.
+	// PublishWhenDue schedules the publication of changelog entries.
 	PublishWhenDue(entries []ScheduledEntry)
-	// RunRecoveries runs recoveries.
+	// RunRecoveries starts recoveries.
 	RunRecoveries(recoveries []RunningRecovery)
-	// RunSubjectRequests does exports and erasures.
+	// RunSubjectRequests starts exports and erasures.
 	RunSubjectRequests(requests []RunningSubjectRequest)
-	// RunBackfills does searches for contacts in old activity.
+	// RunBackfills starts searches for contacts in old activity.
 	RunBackfills(backfills []RunningBackfill)
-	// EndFailureStreaks tells whoever follows the webhooks' streaks that they are over.
+	// EndFailureStreaks reports to the workflows of the webhooks' failure streaks that the streaks
+	// are over.
 	EndFailureStreaks(webhooks []publicid.Webhook)
-	// ConfirmInteractions has the links to interactions be mailed, and waits for their use.
+	// ConfirmInteractions mails the links of interactions and waits for their confirmation.
 	ConfirmInteractions(interactions []PendingInteraction)
-	// EndInteractions tells whoever waits for interactions that these were confirmed.
+	// EndInteractions reports to the interactions' workflows that they were confirmed.
 	EndInteractions(interactions []PendingInteraction)
-	// NotifySubscribers has end-users be told by e-mail of what happened in organizations.
+	// NotifySubscribers starts the e-mails to end-users about updates of the organizations.
 	NotifySubscribers(of []publicid.Organization)
 }
 
-// PendingDelivery is what an operator wants to see of a delivery that is under way.
+// PendingDelivery names a delivery that is under way, with the data that operators see.
 type PendingDelivery struct {
 	ID           publicid.Delivery
 	Webhook      publicid.Webhook
 	Organization publicid.Organization
 	EventType    string
-	// Host is the receiver's, without path or query, which may hold tokens.
+	// Host is the receiver's host. The path and the query are left out, because they may contain
+	// tokens.
 	Host string
-	// Trace is the span that caused it; nil where there is none.
+	// Trace is the span that caused the delivery, or nil.
 	Trace *trace.SpanContext
 }
 
-// ScheduledEntry says that the moment of an entry's publication was set, moved or taken
-// away. Whoever waits for it reads the entry.
+// ScheduledEntry names an entry whose publication time was set, moved or removed. The worker reads
+// the row.
 type ScheduledEntry struct {
 	Entry        publicid.ChangelogEntry
 	Organization publicid.Organization
 }
 
-// RunningSubjectRequest names an export or an erasure that is to be done. Whoever does it reads
-// the row.
+// RunningSubjectRequest names an export or an erasure to start. The worker reads the row.
 type RunningSubjectRequest struct {
 	Request      publicid.SubjectRequest
 	Organization publicid.Organization
 }
 
-// RunningBackfill names a search for contacts in old activity that is to be done. Whoever does it reads
-// the row.
+// RunningBackfill names a search for contacts in old activity to start. The worker reads the row.
 type RunningBackfill struct {
 	Backfill     publicid.ContactBackfill
 	Organization publicid.Organization
 }
 
-// RunningRecovery names a recovery that is to run. Whoever runs it reads the row.
+// RunningRecovery names a recovery to start. The worker reads the row.
 type RunningRecovery struct {
 	Recovery     publicid.Recovery
 	Webhook      publicid.Webhook
 	Organization publicid.Organization
 }
 
-// PendingInteraction names what an end-user has to confirm. Whoever follows it reads the row.
+// PendingInteraction names an end-user's action that needs a confirmation. The worker reads the
+// row.
 type PendingInteraction struct {
 	Interaction  publicid.Interaction
 	Organization publicid.Organization

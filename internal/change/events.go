@@ -16,14 +16,14 @@ import (
 	"earshot/internal/store"
 )
 
-// recorded is an event that is to be written.
+// recorded is an event that is not written yet.
 type recorded struct {
 	event   event.Type
 	payload []byte
 }
 
-// Record freezes an event. It is written when the change is made but for its commit: the count
-// of the organization's events stays locked from there on.
+// Record encodes an event. The event is written at the end of the transaction, because its insert
+// locks the organization's event counter until the commit.
 func (c *Change) Record(t event.Type, p event.Payload) error {
 	payload, err := event.Freeze(t, c.Caller.Organization.ID, p)
 	if err != nil {
@@ -33,7 +33,7 @@ func (c *Change) Record(t event.Type, p event.Payload) error {
 	return nil
 }
 
-// make does the whole of a change: fn, and then its lines of the audit trail and its events.
+// make runs fn and then writes the change's audit lines and events.
 func (c *Change) make(ctx context.Context, fn func(c *Change) error) error {
 	if err := fn(c); err != nil {
 		return err
@@ -51,12 +51,11 @@ func (c *Change) make(ctx context.Context, fn func(c *Change) error) error {
 	return nil
 }
 
-// write writes an event with one delivery row for each enabled webhook that subscribes to it, in
-// the transaction of the change that caused it. One that nobody subscribes to is for the feed, so
-// it isn't written where that is off.
+// write writes an event with one delivery row for each enabled webhook that subscribes to it. An
+// event without a subscriber is written for the feed only. If the feed is off, it is not written.
 func (c *Change) write(ctx context.Context, r recorded) error {
-	// Locked, because a webhook that is deleted before its delivery is inserted
-	// would fail the whole change.
+	// Lock the webhooks: if one were deleted before its delivery is inserted, the whole change
+	// would fail.
 	hooks, err := c.Webhook.Query().
 		Where(webhook.Enabled(true), func(s *sql.Selector) {
 			s.Where(sqljson.ValueContains(webhook.FieldEvents, string(r.event)))
@@ -88,7 +87,7 @@ func (c *Change) write(ctx context.Context, r recorded) error {
 	return nil
 }
 
-// Freeze inserts an event with the bytes that its deliveries carry.
+// Freeze encodes and inserts an event, and returns its id.
 func (c *Change) Freeze(ctx context.Context, t event.Type, p event.Payload) (publicid.Event, error) {
 	payload, err := event.Freeze(t, c.Caller.Organization.ID, p)
 	if err != nil {
@@ -105,8 +104,7 @@ func (c *Change) insert(ctx context.Context, r recorded) (publicid.Event, error)
 	return id, nil
 }
 
-// Send is a delivery to be inserted, due at once, which is dispatched after the
-// commit.
+// Send prepares a delivery that is due immediately. It is dispatched after the commit.
 func (c *Change) Send(
 	to *db.Webhook, id publicid.Delivery, of publicid.Event, eventType string, at time.Time,
 ) *db.DeliveryCreate {
@@ -117,7 +115,7 @@ func (c *Change) Send(
 		SetID(id).SetWebhookID(to.ID).SetEventID(of).SetEventType(eventType).SetCreatedAt(at).SetNextAttemptAt(at)
 }
 
-// OriginOf is a URL as its row shows it: scheme, host and port.
+// OriginOf returns a URL's scheme, host and port, which its row stores in clear.
 func OriginOf(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil {
@@ -126,7 +124,7 @@ func OriginOf(raw string) string {
 	return u.Scheme + "://" + u.Host
 }
 
-// HostOf is the part of a URL that operators may see.
+// HostOf returns the part of a URL that operators may see.
 func HostOf(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil {

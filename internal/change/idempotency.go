@@ -13,18 +13,18 @@ import (
 	"earshot/internal/telemetry"
 )
 
-// A request with an idempotency key changes something once. What it answers is written with
-// its change, so the answer has to be there before the commit: a change that is made alone is
-// held open until Commit has it, and one that is made in a group is answered by the function
-// that AnsweredBy names.
+// A request with an idempotency key takes effect once. Its answer is stored in the transaction of
+// its change, so the answer must exist before the commit. A change that runs alone stays open until
+// Commit has the answer. A change in a group is answered by the function of AnsweredBy.
 
-// Answer is what a caller is answered.
+// Answer is the response to a request.
 type Answer struct {
 	Status int
 	Body   []byte
 }
 
-// ReplayedError is what a change ends with that was made before: its answer then.
+// ReplayedError reports that an earlier request with the same key made the change. It has the
+// earlier answer.
 type ReplayedError struct{ Answer }
 
 func (*ReplayedError) Error() string { return "the change was made before" }
@@ -38,16 +38,16 @@ type Idempotent struct {
 	held     *held
 }
 
-// held is a change that waits for its answer.
+// held is a change whose transaction stays open until it has its answer.
 type held struct {
-	// ctx has the span of the commit.
+	// ctx has the commit's span.
 	ctx     context.Context
 	change  *Change
 	tx      *store.HeldTx
 	release func()
 }
 
-// end gives back what it has.
+// end ends the span and releases the transaction slot.
 func (h *held) end() {
 	trace.SpanFromContext(h.ctx).End()
 	h.release()
@@ -55,9 +55,9 @@ func (h *held) end() {
 
 type idempotentKey struct{}
 
-// WithIdempotencyKey has what is changed with the context be changed once. Id is a hash of the
-// key and of what it is scoped to, fingerprint one of what is asked for. Whoever calls it calls
-// Commit with the answer, or Abandon.
+// WithIdempotencyKey makes changes in the context take effect once. Id is a hash of the key and its
+// scope. Fingerprint is a hash of the request. The caller must call Commit with the answer, or
+// Abandon.
 func WithIdempotencyKey(ctx context.Context, id, fingerprint [32]byte) (context.Context, *Idempotent) {
 	i := &Idempotent{key: store.IdempotencyKey{ID: id, Fingerprint: fingerprint}}
 	return context.WithValue(ctx, idempotentKey{}, i), i
@@ -68,16 +68,16 @@ func idempotentOf(ctx context.Context) *Idempotent {
 	return i
 }
 
-// AnsweredBy tells a group how its result is answered, for a request with a key. Without one it
-// does nothing.
+// AnsweredBy sets the function that encodes a group's result as the answer. Without an idempotency
+// key it does nothing.
 func AnsweredBy[Out any](ctx context.Context, answer func(*Out) (Answer, error)) {
 	if i := idempotentOf(ctx); i != nil {
 		i.answered = answer
 	}
 }
 
-// Commit commits what the request has changed, with its answer. There is nothing to do where
-// it has changed nothing, or a group has committed it.
+// Commit commits the request's change with its answer. It does nothing if the request changed
+// nothing or a group has already committed it.
 func (i *Idempotent) Commit(ctx context.Context, answer Answer) error {
 	h := i.held
 	if h == nil {
@@ -94,7 +94,7 @@ func (i *Idempotent) Commit(ctx context.Context, answer Answer) error {
 	return err
 }
 
-// Abandon undoes what isn't committed.
+// Abandon rolls back a change that is not committed.
 func (i *Idempotent) Abandon() {
 	if h := i.held; h != nil {
 		i.held = nil
@@ -103,8 +103,8 @@ func (i *Idempotent) Abandon() {
 	}
 }
 
-// hold makes the change of a request with a key, up to its commit, and takes over release
-// where it succeeds.
+// hold runs the change of a request with an idempotency key up to its commit. If it succeeds, it
+// takes over release.
 func (r *Runner) hold(ctx context.Context, i *Idempotent, c *Change, release func(), fn func(c *Change) error) error {
 	if i.held != nil {
 		return errors.New("a request with an idempotency key makes two changes")
@@ -126,7 +126,8 @@ func (r *Runner) hold(ctx context.Context, i *Idempotent, c *Change, release fun
 	return nil
 }
 
-// taken says what it means to a request that its key can't be used; other errors stay as they are.
+// taken translates the errors of a key that cannot be used, and opens the stored answer of an
+// earlier request. It returns other errors unchanged.
 func (r *Runner) taken(key store.IdempotencyKey, err error) error {
 	var before *store.RecordedError
 	switch {
@@ -144,8 +145,8 @@ func (r *Runner) taken(key store.IdempotencyKey, err error) error {
 	return &ReplayedError{Answer{before.Status, []byte(body)}}
 }
 
-// keptAnswer encrypts an answer for its record, because some answers hold a secret that is shown once.
-// An erasure finds the record by the subjects that stand beside it in clear.
+// keptAnswer encrypts an answer for its record, because some answers contain a secret that is shown
+// once. An erasure finds the record by its subjects, which are stored in clear.
 func (r *Runner) keptAnswer(key store.IdempotencyKey, a Answer) store.KeptAnswer {
 	return store.KeptAnswer{
 		Key: key, Status: a.Status, Subjects: subjectsOf(a.Body),

@@ -30,7 +30,7 @@ func TestAPanicInAChangeWithAnIdempotencyKeyGivesBackWhatItHeld(t *testing.T) {
 	keyed := func(i int) (context.Context, *change.Idempotent) {
 		return change.WithIdempotencyKey(caller, sha256.Sum256([]byte(fmt.Sprint(i))), [32]byte{})
 	}
-	for i := range 100 { // more than an organization may have under way
+	for i := range 100 { // more than an organization's transaction slots
 		ctx, once := keyed(i)
 		require.Panics(t, func() { _ = runner.Run(ctx, func(*change.Change) error { panic("a bug") }) })
 		require.NoError(t, once.Commit(ctx, change.Answer{}), "there is nothing to commit")

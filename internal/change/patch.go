@@ -10,7 +10,7 @@ import (
 	"earshot/ent/db"
 )
 
-// Value is nil for a member that was left out or is null.
+// Value returns nil for a member that is absent or null.
 func Value[T any](n nullable.Nullable[T]) *T {
 	v, err := n.Get()
 	if err != nil {
@@ -19,23 +19,21 @@ func Value[T any](n nullable.Nullable[T]) *T {
 	return &v
 }
 
-// Given calls fn where the member has a value, neither left out nor null.
+// Given calls fn if the member has a value, that is, if it is neither absent nor null.
 func Given[T any](n nullable.Nullable[T], fn func(T)) {
 	if v, err := n.Get(); err == nil {
 		fn(v)
 	}
 }
 
-// Differs calls set with the member of a patch where it is there and another than
-// before.
+// Differs calls set with a patch's member if it is present and differs from the old value.
 func Differs[T comparable, U any](in *T, old T, set func(T) U) {
 	if in != nil && *in != old {
 		set(*in)
 	}
 }
 
-// OrEmpty puts a value that may be null into an update. Ent takes one or the
-// other, not both.
+// OrEmpty sets or clears a nullable field of an update. Ent accepts one of the two, not both.
 func OrEmpty[T, U any](value *T, set func(T) U, empty func() U) {
 	if value == nil {
 		empty()
@@ -55,8 +53,8 @@ func Same[T comparable](a, b *T) bool {
 	return *a == *b
 }
 
-// SameJSON reports whether two documents say the same: whoever sends back what
-// was read has written the white space, escapes and order of keys anew.
+// SameJSON reports whether two documents are equal apart from white space, escapes and the order of
+// keys. A client that sends back a document has encoded it anew.
 func SameJSON(a, b json.RawMessage) bool {
 	if a == nil || b == nil {
 		return a == nil && b == nil
@@ -64,12 +62,12 @@ func SameJSON(a, b json.RawMessage) bool {
 	return bytes.Equal(a, b) || bytes.Equal(canonical(a), canonical(b))
 }
 
-// canonical leaves numbers as they are: 1.0 isn't 1 to everybody.
+// canonical keeps numbers as they are written, because some readers distinguish 1.0 from 1.
 func canonical(document json.RawMessage) []byte {
 	d := json.NewDecoder(bytes.NewReader(document))
 	d.UseNumber()
 	var value any
-	// A document was read by the decoder before it came here.
+	// The document is valid JSON, because the request decoder has already read it.
 	_ = d.Decode(&value)
 	text, _ := json.Marshal(value)
 	return text

@@ -8,28 +8,27 @@ import (
 
 type preconditionKey struct{}
 
-// precondition is what a resource has to be like for a request to change it.
+// precondition is a condition on the resource that a request changes.
 type precondition struct {
-	// judge is a func(Out) error of the resource.
+	// judge is a func(Out) error for the resource.
 	judge any
-	// judged says that the use case has asked it.
+	// judged is true once the use case has called judge.
 	judged bool
 }
 
-// OnlyIf has what is changed with the context be changed only if judge returns no error for the
-// resource as it is then, under the lock that keeps others from changing it.
+// OnlyIf makes a change in the context depend on judge. The use case calls judge with the locked
+// resource and fails if judge returns an error.
 func OnlyIf[Out any](ctx context.Context, judge func(Out) error) context.Context {
 	return context.WithValue(ctx, preconditionKey{}, &precondition{judge: judge})
 }
 
-// Judge holds the resource that a use case has locked to change it against the request's
-// precondition, if it has one.
+// Judge checks a locked resource against the request's precondition, if it has one.
 func Judge[Out any](ctx context.Context, found Out) error {
 	return JudgeLoaded(ctx, func() (Out, error) { return found, nil })
 }
 
-// JudgeLoaded is Judge where the use case itself needs less of the resource than the judge: load is
-// called only for a request with a precondition.
+// JudgeLoaded is Judge for a use case that needs less of the resource than the precondition does.
+// It calls load only if the request has a precondition.
 func JudgeLoaded[Out any](ctx context.Context, load func() (Out, error)) error {
 	p, _ := ctx.Value(preconditionKey{}).(*precondition)
 	if p == nil {
@@ -47,7 +46,7 @@ func JudgeLoaded[Out any](ctx context.Context, load func() (Out, error)) error {
 	return judge(found)
 }
 
-// onlyJudged is fn, which fails where it leaves a precondition out.
+// onlyJudged wraps fn so that it fails if it ignores the request's precondition.
 func onlyJudged(ctx context.Context, fn func(c *Change) error) func(c *Change) error {
 	p, _ := ctx.Value(preconditionKey{}).(*precondition)
 	if p == nil {

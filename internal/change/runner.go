@@ -24,25 +24,25 @@ type Runner struct {
 	settings Settings
 }
 
-// Settings are what a deployment chooses.
+// Settings are the options of a deployment.
 type Settings struct {
-	// SubscribedOnly has no event be kept that no webhook subscribes to. There is no feed then.
+	// SubscribedOnly drops events without a subscriber. There is no feed then.
 	SubscribedOnly bool
-	// SubscriberMails is that there is an address for the links in e-mails to end-users; without one
-	// nobody is told of anything.
+	// SubscriberMails is true if there is a public address for the links in e-mails to end-users.
+	// Without it, no such e-mails are sent.
 	SubscriberMails bool
 }
 
-// NewRunner makes a runner that hands what changes caused to the dispatcher. The box seals the
-// answers of requests with an idempotency key; it may be nil where there are none.
+// NewRunner makes a runner that passes the effects of changes to the dispatcher. The box encrypts
+// the answers of requests with an idempotency key. It may be nil if there are no such requests.
 func NewRunner(s *store.Store, d Dispatcher, secrets *seal.Box, settings Settings) *Runner {
 	return &Runner{store: s, dispatch: d, secrets: secrets, settings: settings}
 }
 
-// Run runs fn in one transaction for the caller in the context and dispatches after
-// the commit. It refuses when the organization may not write, and when the
-// organization's other changes take too long to end.
-// Fn runs again from its start where the database ended it because of others, as after a deadlock.
+// Run runs fn in one transaction for the context's caller and dispatches its effects after the
+// commit. It refuses if the organization may not write, or if it waits too long for the
+// organization's other changes. If the database aborts the transaction because of others, for
+// example in a deadlock, fn runs again from its start.
 func (r *Runner) Run(ctx context.Context, fn func(c *Change) error) error {
 	if err := MayWrite(CallerOf(ctx)); err != nil {
 		return err
@@ -50,8 +50,8 @@ func (r *Runner) Run(ctx context.Context, fn func(c *Change) error) error {
 	return r.RunUnpaid(ctx, fn)
 }
 
-// RunUnpaid is Run in the read-only billing state too, for what only stops something:
-// a key that leaked, or a webhook.
+// RunUnpaid is Run that also works in the read-only billing state. It serves use cases that only
+// stop something, such as a leaked key or a webhook.
 func (r *Runner) RunUnpaid(ctx context.Context, fn func(c *Change) error) error {
 	caller := CallerOf(ctx)
 	release, err := r.store.AcquireTransaction(ctx, caller.Organization.ID)
@@ -73,7 +73,7 @@ func (r *Runner) RunUnpaid(ctx context.Context, fn func(c *Change) error) error 
 	return r.perform(ctx, c, fn)
 }
 
-// busy is the caller's problem where the organization's other changes took too long.
+// busy turns a timeout of the transaction slot into a problem for the caller.
 func busy(err error) error {
 	if errors.Is(err, store.ErrBusy) {
 		return problem.New(problem.RateLimited, "Too many changes of this organization wait for each other; try again later.")
@@ -81,8 +81,7 @@ func busy(err error) error {
 	return err
 }
 
-// RunForService is Run for the service itself, in an organization and whatever its
-// billing state.
+// RunForService is Run for the service itself. It ignores the organization's billing state.
 func (r *Runner) RunForService(
 	ctx context.Context, organization publicid.Organization, fn func(ctx context.Context, c *Change) error,
 ) error {
@@ -100,7 +99,7 @@ func (r *Runner) RunForService(
 	return r.perform(ctx, c, func(c *Change) error { return fn(ctx, c) })
 }
 
-// perform runs fn for whoever acts, and has acquired a transaction.
+// perform runs fn in a transaction. The caller has acquired a transaction slot.
 func (r *Runner) perform(ctx context.Context, c *Change, fn func(c *Change) error) error {
 	ctx, span := telemetry.Span(ctx, "commit")
 	defer span.End()
@@ -115,9 +114,9 @@ func (r *Runner) perform(ctx context.Context, c *Change, fn func(c *Change) erro
 	return err
 }
 
-// dispatchOf dispatches what a change caused that is committed, or may be: who finds no row
-// ends, and the sweep would come for those that there are a minute later. The process may die
-// here: the rows are committed and pending, and the sweep starts them.
+// dispatchOf dispatches the effects of a change that is committed, or may be. If the rows do not
+// exist, the workflows end. Without this call the sweep would start them a minute later. It also
+// does so if the process dies here.
 func (r *Runner) dispatchOf(ctx context.Context, c *Change) {
 	failpoint.Hit(failpoint.AfterCommit)
 	if len(c.schedules) > 0 {
@@ -153,9 +152,9 @@ func (r *Runner) dispatchOf(ctx context.Context, c *Change) {
 	}
 }
 
-// trace has the deliveries go on with the trace of the change.
+// trace makes the deliveries continue the change's trace.
 func (c *Change) trace(ctx context.Context) {
-	of := trace.SpanContextFromContext(ctx) // of one that isn't kept, too: then nothing of it is
+	of := trace.SpanContextFromContext(ctx) // also if the span isn't sampled: then the deliveries are not sampled either
 	if !of.IsValid() {
 		return
 	}
@@ -173,6 +172,6 @@ func MayWrite(caller *Caller) error {
 	return nil
 }
 
-// Unavailable reports whether a use case failed because it would have waited for too
-// long, and has changed nothing.
+// Unavailable reports whether a use case failed, without changing anything, because it would have
+// waited too long.
 func Unavailable(err error) bool { return store.Unavailable(err) }

@@ -9,18 +9,19 @@ import (
 	"earshot/internal/publicid"
 )
 
-// idText is the length of a prefix, an underscore and the 26 characters of a public id.
+// idText is the length of a public id: a prefix, an underscore and 26 characters.
 const idText = len("ctc_") + 26
 
-// subjectsOf are the persons and the texts that an answer shows: every contact that it names, and the
-// members, posts and comments that it holds as objects. A member who is only named as an author is none
-// of them, because the answer tells nothing about that member but an id.
+// subjectsOf returns the persons and texts in an answer: each contact that it names, and the
+// members, posts and comments that it contains as objects. A member that is only named as an author
+// is left out, because the answer has only that member's id.
 func subjectsOf(body []byte) []uuid.UUID {
 	var found []uuid.UUID
 	for at := 0; ; {
 		next := bytes.IndexByte(body[at:], '"')
 		if next < 0 {
-			// A text of somebody may hold thousands of ids, so they are sorted and not compared one by one.
+			// A user's text may contain thousands of ids, so sort them instead of comparing each
+			// pair.
 			slices.SortFunc(found, func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) })
 			return slices.Compact(found)
 		}
@@ -35,7 +36,7 @@ func subjectsOf(body []byte) []uuid.UUID {
 	}
 }
 
-// subjectOf reads one text of an answer. Own says that it is the id of an object.
+// subjectOf reads one text of an answer. Own is true if the text is an object's own id.
 func subjectOf(text string, own bool) (uuid.UUID, bool) {
 	if id, err := publicid.Parse[publicid.Contact](text); err == nil {
 		return id.UUID(), true

@@ -7,14 +7,14 @@ import (
 	"sync"
 )
 
-// Touched collects the ids of what a request made, and of the deliveries that it
-// caused, for the line that the request leaves in the log.
+// Touched collects, for the request's log line, the ids that a request created and those of the
+// deliveries that it caused.
 type Touched struct {
 	mu    sync.Mutex
 	attrs []slog.Attr
 }
 
-// Attrs are the ids so far.
+// Attrs returns the ids collected so far.
 func (t *Touched) Attrs() []slog.Attr {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -23,13 +23,13 @@ func (t *Touched) Attrs() []slog.Attr {
 
 type touchedKey struct{}
 
-// WithTouched lets the use cases note what they touch.
+// WithTouched returns a context in which use cases record ids.
 func WithTouched(ctx context.Context) (context.Context, *Touched) {
 	t := &Touched{}
 	return context.WithValue(ctx, touchedKey{}, t), t
 }
 
-// Touch notes the ids of a change that is committed, if anybody wants to know.
+// Touch records the ids of a committed change, if the context has a Touched.
 func Touch(ctx context.Context, name string, ids ...fmt.Stringer) {
 	t, ok := ctx.Value(touchedKey{}).(*Touched)
 	if !ok || len(ids) == 0 {

@@ -9,22 +9,22 @@ import (
 	"earshot/internal/publicid"
 )
 
-// What a change has end-users be told of by e-mail is a row in its own transaction. Who they are is
-// looked up when its window ends. Without the organization's setting, or an address for links,
-// nothing is written.
+// A change records an update for end-users as a row in its own transaction. The recipients are
+// looked up when the update's time window ends. Without the organization's setting, or a public
+// address for links, no row is written.
 
-// PostMoved has those who care for a post be told that its status was another one.
+// PostMoved records, for a post's subscribers, that its status changed.
 func (c *Change) PostMoved(ctx context.Context, id publicid.Post, previous string) error {
 	return c.tell(ctx, c.SubscriberUpdate.Create().SetPostID(id).SetPreviousStatus(previous))
 }
 
-// EntryPublished has those who follow the changelog be told of an entry.
+// EntryPublished records an entry for the changelog's subscribers.
 func (c *Change) EntryPublished(ctx context.Context, id publicid.ChangelogEntry) error {
 	return c.tell(ctx, c.SubscriberUpdate.Create().SetEntryID(id))
 }
 
-// TellsSubscribers reports whether an organization sends e-mails to end-users: its own setting and the
-// operator's permission are both needed.
+// TellsSubscribers reports whether an organization sends e-mails to end-users. This needs the
+// organization's own setting and the operator's permission.
 func TellsSubscribers(o *db.Organization) bool { return o.SubscriberMails && o.SubscriberMailsAllowed }
 
 func (c *Change) tell(ctx context.Context, row *db.SubscriberUpdateCreate) error {

@@ -19,11 +19,11 @@ import (
 	"earshot/internal/publicid"
 )
 
-// normalEmail is an address as contacts have it, and as it is hashed.
+// normalEmail returns an address in the form that contacts store and that is hashed.
 func normalEmail(email string) string { return strings.ToLower(strings.TrimSpace(email)) }
 
-// ContactDetail is a contact with what it has done: votes and comments that are the contact's,
-// or have its address.
+// ContactDetail is a contact with the numbers of its posts, votes and comments. Votes and comments
+// count if they name the contact or have its address.
 type ContactDetail struct {
 	*db.Contact
 	PostCount, VoteCount, CommentCount int
@@ -39,7 +39,7 @@ func (s *Service) Contact(ctx context.Context, id publicid.Contact) (*ContactDet
 	return detail(ctx, client, found)
 }
 
-// detail counts what a contact has done.
+// detail adds the counts to a contact.
 func detail(ctx context.Context, client *db.Client, found *db.Contact) (d *ContactDetail, err error) {
 	d = &ContactDetail{Contact: found}
 	d.PostCount, err = client.Post.Query().Where(post.ContactID(found.ID), post.DeletedAtIsNil()).Count(ctx)
@@ -60,14 +60,14 @@ func detail(ctx context.Context, client *db.Client, found *db.Contact) (d *Conta
 	return d, nil
 }
 
-// judge holds a locked contact against the request's precondition.
+// judge checks a locked contact against the request's precondition.
 func judge(ctx context.Context, c *change.Change, found *db.Contact) error {
 	return change.JudgeLoaded(ctx, func() (*ContactDetail, error) { return detail(ctx, c.Client(), found) })
 }
 
-// mustHaveRoom returns problem.PlanLimit when the plan allows no further
-// contact. It locks the organization, so that the cap is exact however many
-// come at once; an organization without a cap pays nothing.
+// mustHaveRoom returns problem.PlanLimit if the plan allows no further contact. It locks the
+// organization, so the cap is exact under concurrent requests. An organization without a cap takes
+// no lock.
 func (s *Service) mustHaveRoom(ctx context.Context, c *change.Change) error {
 	limit := s.capOf(c.Caller.Organization.Plan)
 	if limit == 0 {
@@ -86,7 +86,7 @@ func (s *Service) mustHaveRoom(ctx context.Context, c *change.Change) error {
 	return nil
 }
 
-// capOf is how many contacts an organization on a plan may have; 0 is no cap.
+// capOf returns the maximum number of contacts on a plan, or 0 for no cap.
 func (s *Service) capOf(plan organization.Plan) int {
 	switch plan {
 	case organization.PlanFree:
@@ -98,7 +98,7 @@ func (s *Service) capOf(plan organization.Plan) int {
 	}
 }
 
-// Describe is a contact as events show it.
+// Describe returns a contact as events contain it.
 func Describe(c *db.Contact) event.Contact { return eventContact(c) }
 
 func eventContact(c *db.Contact) event.Contact {
@@ -110,7 +110,7 @@ func eventContact(c *db.Contact) event.Contact {
 	}
 }
 
-// byExternalID finds a contact by the caller's own id for it, locked.
+// byExternalID loads and locks a contact by its external user id. It returns nil if there is none.
 func byExternalID(ctx context.Context, c *change.Change, id string) (*db.Contact, error) {
 	found, err := c.Contact.Query().Where(contact.ExternalUserID(id)).ForUpdate().Only(ctx)
 	if db.IsNotFound(err) {

@@ -226,7 +226,7 @@ func capOfCreated(t *testing.T, n *tenant) {
 	free.Refused(t, "ERR_PLAN_LIMIT", http.MethodPost, "/v1/contacts", object{})
 }
 
-// addressHash is what the public flow leaves of a voter's address.
+// addressHash returns the hash that the public flow stores for a voter's address.
 func (n *tenant) addressHash(address string) []byte {
 	mac := hmac.New(sha256.New, n.App.Config.EmailHashKey)
 	mac.Write([]byte(address))
@@ -301,7 +301,7 @@ func identifyAfterDeletion(t *testing.T, n *tenant) {
 	require.Equal(t, "identify", a.Data()["source"])
 }
 
-// changes are those of the last contact.updated, and how many there were.
+// changes returns the changes of the last contact.updated, and the number of such events.
 func (n *tenant) changes(t *testing.T) (string, int) {
 	t.Helper()
 	told := n.Payloads(t, event.ContactUpdated)
@@ -313,8 +313,8 @@ func (n *tenant) changes(t *testing.T) (string, int) {
 	return string(text), len(told)
 }
 
-// eachPatch patches a contact of its own for each case. The keys are patches,
-// the values the changes that are told.
+// eachPatch patches a new contact for each case. The keys are patches, the values the changes in
+// the event.
 func eachPatch(t *testing.T, n *tenant, start object, cases map[string]string) {
 	t.Helper()
 	n.Listen(t, event.ContactUpdated)

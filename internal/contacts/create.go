@@ -17,9 +17,8 @@ import (
 	"earshot/internal/store"
 )
 
-// CreateContact inserts a contact and records contact.created. An external user
-// id that another contact has is problem.Conflict, no room under the plan's cap
-// problem.PlanLimit.
+// CreateContact inserts a contact and records contact.created. It returns problem.Conflict if
+// another contact has the external user id, and problem.PlanLimit if the plan's cap is reached.
 func (s *Service) CreateContact(ctx context.Context, in ContactInput) (*db.Contact, error) {
 	if err := in.check(); err != nil {
 		return nil, err
@@ -27,7 +26,8 @@ func (s *Service) CreateContact(ctx context.Context, in ContactInput) (*db.Conta
 	var made *db.Contact
 	err := s.changes.Run(ctx, func(c *change.Change) error {
 		if err := s.mustHaveRoom(ctx, c); problem.Is(err, problem.PlanLimit) {
-			// The conflict before the cap: who meets it wants to update, not to pay.
+			// Report the conflict before the cap: the client wants to update a contact, and that
+			// needs no larger plan.
 			return takenOr(ctx, c, change.Value(in.ExternalUserID), err)
 		} else if err != nil {
 			return err
@@ -48,7 +48,7 @@ func (s *Service) CreateContact(ctx context.Context, in ContactInput) (*db.Conta
 	return made, err
 }
 
-// takenOr is the conflict where another contact has the id, else the problem given.
+// takenOr returns the conflict if another contact has the id, else the given problem.
 func takenOr(ctx context.Context, c *change.Change, id *string, otherwise error) error {
 	if id == nil {
 		return otherwise
@@ -67,14 +67,14 @@ type newContact struct {
 	externalUserID       *string
 	traits               Traits
 	source, consentBasis string
-	// firstSeenAt and lastSeenAt are now where they are zero.
+	// firstSeenAt and lastSeenAt default to the current time.
 	firstSeenAt, lastSeenAt time.Time
-	// limit is the cap that a group keeps to; 0 is none.
+	// limit is the plan's cap for an insert in a group, or 0 for no cap.
 	limit int
 }
 
-// insertContact writes a contact and its event. It returns nil when the external
-// user id is taken.
+// insertContact inserts a contact and records its event. It returns nil if the external user id is
+// taken.
 func (s *Service) insertContact(ctx context.Context, c *change.Change, in newContact) (*db.Contact, error) {
 	id, row := publicid.NewContact(), c.Contact.Create()
 	if err := s.fillRow(row, id, in); err != nil {
@@ -91,10 +91,10 @@ func (s *Service) insertContact(ctx context.Context, c *change.Change, in newCon
 	return made, c.Record(event.ContactCreated, &event.ContactCreatedPayload{Contact: eventContact(made)})
 }
 
-// fillRow sets all that a new contact has.
+// fillRow sets all columns of a new contact.
 func (s *Service) fillRow(row *db.ContactCreate, id publicid.Contact, in newContact) error {
 	at := store.Now()
-	row.SetMetadata(json.RawMessage("{}")) // where none is told
+	row.SetMetadata(json.RawMessage("{}")) // the default, if the request has none
 	for column, told := range in.traits.told() {
 		if err := s.put(row.Mutation(), column, told); err != nil {
 			return err
@@ -109,7 +109,7 @@ func (s *Service) fillRow(row *db.ContactCreate, id publicid.Contact, in newCont
 	return nil
 }
 
-// row is a new contact as it is stored, for what is made past Ent.
+// row returns a new contact as it is stored, for inserts that bypass Ent.
 func (s *Service) row(of publicid.Organization, in newContact) *db.Contact {
 	at := store.Now()
 	c := &db.Contact{

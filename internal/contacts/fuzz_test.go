@@ -12,7 +12,7 @@ import (
 	"earshot/internal/problem"
 )
 
-// FuzzTraitsThatWereTakenAreTakenAgain: a caller can send back what a read returns.
+// FuzzTraitsThatWereTakenAreTakenAgain checks that a client can send back the values that it read.
 func FuzzTraitsThatWereTakenAreTakenAgain(f *testing.F) {
 	for _, text := range []string{
 		"Ada@Example.com", " a@b\u00a0", "İ@ẞ.example", "\"a b\"@x.example", "a@[127.0.0.1]", "x" + strings.Repeat("é", 330) + "@y", "ǅ@Ω", "\u2028",

@@ -39,7 +39,8 @@ func asAlone(t *testing.T, n *tenant) {
 	identifySome(t, other, other.identifyAlone(t))
 	for _, table := range []string{"contacts", "contact_documents", "events", "deliveries"} {
 		require.NotEmpty(t, n.Contents(t, table))
-		// The numbers of a document are the organization's own.
+		// The documents contain numbers that differ between organizations, so only their count is
+		// compared.
 		if table == "contact_documents" {
 			require.Len(t, n.Contents(t, table), len(other.Contents(t, table)))
 			continue
@@ -48,12 +49,13 @@ func asAlone(t *testing.T, n *tenant) {
 	}
 }
 
-// identifying identifies a contact, which may be known already, and tells whether it was made.
+// identifying identifies a contact and returns whether it was created. Known is true for an
+// existing contact.
 type identifying func(ctx context.Context, id string, in contacts.Traits, known bool) (created bool)
 
-// identifyAlone identifies each contact in a transaction of its own. A group leaves a change with an
-// idempotency key to its caller, where nothing tells the group what to answer. A contact that is
-// known and learns nothing goes no such way, so it is identified as somebody who votes is.
+// identifyAlone identifies each contact in a transaction of its own. A group does not accept a
+// request with an idempotency key unless AnsweredBy was called. An existing contact without new
+// traits uses no group, so the test identifies it with Keep, as a vote does.
 func (n *tenant) identifyAlone(t *testing.T) identifying {
 	t.Helper()
 	return func(ctx context.Context, id string, in contacts.Traits, known bool) (created bool) {
@@ -73,7 +75,8 @@ func (n *tenant) identifyAlone(t *testing.T) identifying {
 	}
 }
 
-// identifySome identifies a contact of all traits and one of none, twice, and then adds to them.
+// identifySome identifies a contact with all traits and one without traits, twice, and then adds
+// traits.
 func identifySome(t *testing.T, n *tenant, identify identifying) {
 	t.Helper()
 	ctx := change.WithCaller(t.Context(), &change.Caller{Organization: n.Organization, User: n.Owner})
@@ -92,7 +95,7 @@ func identifySome(t *testing.T, n *tenant, identify identifying) {
 	require.False(t, identify(ctx, "none", contacts.Traits{Name: nullable.NewNullableWithValue("Bo")}, true))
 }
 
-// imported identifies many new contacts, known ones among them.
+// imported identifies many new contacts, with existing ones among them.
 func imported(t *testing.T, n *tenant) {
 	n.Listen(t, event.ContactCreated)
 	n.Identify(t, object{"externalUserId": "known", "name": "Ada"})
@@ -112,7 +115,7 @@ func imported(t *testing.T, n *tenant) {
 	require.Len(t, n.Payloads(t, event.ContactCreated), 101, "one each")
 }
 
-// heldContact identifies a contact that somebody holds, and others.
+// heldContact identifies a contact that another transaction locks, and others.
 func heldContact(t *testing.T, n *tenant) {
 	n.Identify(t, object{"externalUserId": "held"})
 	c, err := pgx.Connect(t.Context(), n.App.Config.DatabaseURL)

@@ -17,13 +17,12 @@ import (
 	"earshot/internal/store"
 )
 
-// identifyTries bounds a race that takes two other requests to lose once.
+// identifyTries bounds the retries of a race. Losing it once takes two concurrent requests.
 const identifyTries = 10
 
-// IdentifyContact inserts the contact with the caller's own id for it, or fills
-// what is still unknown of the one that is there (specification, Identify rules
-// 1 to 7); created tells which. It records contact.created, or contact.updated
-// where a trait changed.
+// IdentifyContact inserts the contact with this external user id, or fills the unknown traits of an
+// existing one (specification, Identify rules 1 to 7). Created is true for a new contact. It
+// records contact.created, or contact.updated if a trait changed.
 func (s *Service) IdentifyContact(ctx context.Context, externalUserID string, in Traits) (found *db.Contact, created bool, err error) {
 	if err := checkIdentified(externalUserID, &in); err != nil {
 		return nil, false, err
@@ -42,7 +41,7 @@ func checkIdentified(externalUserID string, in *Traits) error {
 	return bad.Err()
 }
 
-// identifyAlone is identify in a transaction of its own, of whatever there is to do.
+// identifyAlone runs identify in a transaction of its own. It handles every case.
 func (s *Service) identifyAlone(ctx context.Context, externalUserID string, in Traits) (found *db.Contact, created bool, err error) {
 	err = s.changes.Run(ctx, func(c *change.Change) (err error) {
 		found, created, err = s.identify(ctx, c, externalUserID, in)
@@ -51,10 +50,10 @@ func (s *Service) identifyAlone(ctx context.Context, externalUserID string, in T
 	return found, created, err
 }
 
-// identify is identifyAlone in a transaction of its caller. The contact stays locked.
+// identify is IdentifyContact in the caller's transaction. The contact stays locked.
 func (s *Service) identify(ctx context.Context, c *change.Change, externalUserID string, in Traits) (found *db.Contact, created bool, err error) {
-	// Again where another request inserted it between the two looks, and a third one
-	// deleted it.
+	// Repeat if another request inserted the contact between the two reads, and a third one deleted
+	// it.
 	for range identifyTries {
 		if found, err = byExternalID(ctx, c, externalUserID); err != nil {
 			return nil, false, err
@@ -70,9 +69,8 @@ func (s *Service) identify(ctx context.Context, c *change.Change, externalUserID
 	return nil, false, errors.Errorf("the contact came and went %d times while it was identified", identifyTries)
 }
 
-// identifyTogether is identify for what most of it is: a contact that is known, whatever it
-// learns, and one that is new where there is no cap. It returns nil, and has changed nothing,
-// for all else.
+// identifyTogether handles the frequent cases in shared transactions: an existing contact, and a
+// new contact if there is no cap. In all other cases it returns nil and has changed nothing.
 func (s *Service) identifyTogether(ctx context.Context, externalUserID string, in Traits) (found *db.Contact, created bool, err error) {
 	of := change.CallerOf(ctx).Organization
 	uncapped := s.capOf(of.Plan) == 0
@@ -105,22 +103,22 @@ func (s *Service) identifyTogether(ctx context.Context, externalUserID string, i
 	return found, created, err
 }
 
-// sighting is what contacts have in common that one statement sees again: their
-// organization, and what is told of them, as columns.
+// sighting is the key of contacts that one statement can look up together. They have the same
+// organization and the same set of columns in the request.
 type sighting struct {
 	organization publicid.Organization
 	told         string
 }
 
-// seen is what one look tells of a contact: that it is there, and the contact itself where it
-// learns nothing, so that this was all.
+// seen is the result of a lookup. The flag there is true if the contact exists. The contact is set
+// only if the request has no new trait for it, because identify is then complete.
 type seen struct {
 	contact *db.Contact
 	there   bool
 }
 
-// seeAgain is the whole of identify for a contact that is known already and of
-// whom nothing new is told, as most are.
+// seeAgain completes identify for an existing contact without new traits, which is the most
+// frequent case.
 func (s *Service) seeAgain(ctx context.Context, externalUserID string, in Traits) (seen, error) {
 	caller := change.CallerOf(ctx)
 	if err := change.MayWrite(caller); err != nil {
@@ -130,8 +128,8 @@ func (s *Service) seeAgain(ctx context.Context, externalUserID string, in Traits
 	return change.Join(ctx, func(ctx context.Context) (seen, error) { return s.sightings.DoOrNot(ctx, of, externalUserID) })
 }
 
-// columns are those that are told, in one order, so that there is one statement for each set of
-// traits. Metadata without keys tells nothing.
+// columns returns the columns of the specified traits in a fixed order, so that there is one
+// statement for each set of traits. It leaves out metadata without keys.
 func (t *Traits) columns() string {
 	told := t.told()
 	if string(t.Metadata) == "{}" {
@@ -140,8 +138,8 @@ func (t *Traits) columns() string {
 	return strings.Join(slices.Sorted(maps.Keys(told)), " ")
 }
 
-// see is seeAgain for those that are identified at once. Who has more than so many bytes of
-// metadata, where most isn't 0, is taken to learn something.
+// see is seeAgain for several contacts. A contact with more than most bytes of metadata counts as
+// one with new traits. If most is 0, there is no such limit.
 func (s *Service) see(ctx context.Context, of sighting, ids []string, most int) ([]seen, error) {
 	release, err := s.store.AcquireTransaction(ctx, of.organization)
 	if err != nil {
@@ -166,7 +164,8 @@ func (s *Service) see(ctx context.Context, of sighting, ids []string, most int) 
 	return out, nil
 }
 
-// insertNewcomers inserts those who aren't there yet, and whom nobody inserts meanwhile.
+// insertNewcomers inserts the contacts that do not exist yet and that no other transaction inserts
+// at the same time.
 func (s *Service) insertNewcomers(ctx context.Context, j *change.Joint, in []newContact) ([]*db.Contact, error) {
 	out := make([]*db.Contact, len(in))
 	var rows []*db.Contact
@@ -183,7 +182,8 @@ func (s *Service) insertNewcomers(ctx context.Context, j *change.Joint, in []new
 	if err := j.Read(ctx); err != nil || len(rows) == 0 {
 		return out, err
 	}
-	// In one order: who inserts the same ones waits, but never in a circle.
+	// Insert in a fixed order: concurrent inserts of the same contacts wait for each other, but
+	// never deadlock.
 	slices.SortFunc(rows, func(a, b *db.Contact) int { return strings.Compare(*a.ExternalUserID, *b.ExternalUserID) })
 	for _, c := range rows {
 		i := caller[*c.ExternalUserID]
@@ -196,9 +196,9 @@ func (s *Service) insertNewcomers(ctx context.Context, j *change.Joint, in []new
 	return out, nil
 }
 
-// withRoom are the rows that the plan's cap has room for, the first of them; those behind are
-// left to be made alone, where the cap is told. All of a group are of one organization, and so
-// under one cap.
+// withRoom returns the first rows, as many as the plan's cap allows. The other contacts are then
+// identified alone, which reports the cap. All contacts of a group belong to one organization and
+// therefore to one cap.
 func (s *Service) withRoom(ctx context.Context, j *change.Joint, in []newContact, rows []*db.Contact) ([]*db.Contact, error) {
 	limit := slices.MaxFunc(in, func(a, b newContact) int { return a.limit - b.limit }).limit
 	if limit == 0 {
@@ -212,17 +212,17 @@ func (s *Service) withRoom(ctx context.Context, j *change.Joint, in []newContact
 	return rows[:min(len(rows), max(0, limit-n))], nil
 }
 
-// newIdentified is who is identified for the first time.
+// newIdentified returns a contact that is identified for the first time.
 func newIdentified(externalUserID string, in Traits) newContact {
 	return newContact{externalUserID: &externalUserID, traits: in, source: "identify", consentBasis: "sdk_identify"}
 }
 
-// insertIdentified returns nil when the id was taken in the meantime.
+// insertIdentified returns nil if another request has taken the id meanwhile.
 func (s *Service) insertIdentified(ctx context.Context, c *change.Change, externalUserID string, in Traits) (*db.Contact, error) {
 	err := s.mustHaveRoom(ctx, c)
 	if problem.Is(err, problem.PlanLimit) {
-		// Who is there already never meets the cap, so look again now that the
-		// organization is locked.
+		// The cap does not apply to an existing contact. Look again, now that the organization is
+		// locked.
 		if again, findErr := byExternalID(ctx, c, externalUserID); again != nil || findErr != nil {
 			return nil, findErr
 		}

@@ -13,33 +13,34 @@ import (
 	"earshot/internal/publicid"
 )
 
-// MaxIdentified is how many contacts a batch may have (api/openapi.yaml).
+// MaxIdentified is the maximum number of contacts in a batch (api/openapi.yaml).
 const MaxIdentified = 100
 
-// maxPlainMetadata is what a contact of a batch may have without being looked at alone: the
-// hundred of them come to less than a page of a list.
+// maxPlainMetadata is the size of metadata up to which a contact of a batch can share a
+// transaction. A batch of 100 such contacts is smaller than a page of a list.
 const maxPlainMetadata = 16 << 10
 
 // Identification is an item of a batch.
 type Identification struct {
 	ExternalUserID string
 	Traits         Traits
-	// Refused is what is wrong with the item already; nothing else of it counts then.
+	// Refused is an error found before the batch starts. If it is set, the other fields are
+	// ignored.
 	Refused error
 }
 
-// Identified is what became of an item: the contact, or an error that is the item's alone.
+// Identified is the result of an item: the contact, or an error of this item only.
 type Identified struct {
 	Contact *db.Contact
 	Created bool
 	Err     error
 }
 
-// IdentifyContacts is IdentifyContact for each item, in their order. What is wrong with one
-// leaves the others as they are. The answer reserves memory for contacts with much metadata.
+// IdentifyContacts is IdentifyContact for each item, in their order. An error of one item does not
+// affect the others. The answer reserves memory for contacts with much metadata.
 //
-// Where a transaction fails for a reason of ours, the items that are left end with the same
-// error, and all of them where nothing has taken effect: then it is returned.
+// If a transaction fails because of an internal error, the remaining items get the same error. If
+// no item has taken effect, IdentifyContacts returns this error.
 func (s *Service) IdentifyContacts(ctx context.Context, in []Identification, memory *page.Reservation) ([]Identified, error) {
 	caller := change.CallerOf(ctx)
 	if err := change.MayWrite(caller); err != nil {
@@ -61,25 +62,25 @@ func (s *Service) IdentifyContacts(ctx context.Context, in []Identification, mem
 	return b.out, nil
 }
 
-// identification is a batch under way. Items are known by their numbers.
+// identification is a batch under way. Its methods refer to items by index.
 type identification struct {
 	*Service
 	of publicid.Organization
-	// limit is the plan's cap; 0 is none.
+	// limit is the plan's cap, or 0 for no cap.
 	limit  int
 	in     []Identification
 	out    []Identified
 	memory *page.Reservation
-	// metadata is how many bytes of it the answer has so far; reserved says that there is memory
-	// for as many as it may have.
+	// metadata is the number of bytes of metadata in the answer so far. Reserved is true once
+	// memory for the largest answer is reserved.
 	metadata int
 	reserved bool
-	// broken is why nothing more is tried.
+	// broken is the error that stopped the batch.
 	broken error
 }
 
-// turns are the items that can be made together, one turn after the other: an id that is there
-// several times has a turn for each, because each builds on the one before.
+// turns groups the items that can run together. An id that occurs several times has an item in each
+// of several turns, because each item builds on the one before.
 func (b *identification) turns() (turns [][]int) {
 	before := map[string]int{}
 	for i := range b.in {
@@ -100,8 +101,8 @@ func (b *identification) turns() (turns [][]int) {
 	return turns
 }
 
-// identify identifies items of different contacts: those that are known and learn nothing, those
-// that learn something, those that are new, and each that is none of this alone.
+// identify identifies items of different contacts. It handles existing contacts without new traits,
+// existing contacts with new traits and new contacts in groups. It runs each remaining item alone.
 func (b *identification) identify(ctx context.Context, left []int) {
 	insertFirst := b.limit == 0 && b.imports.likely(b.of)
 	if insertFirst {
@@ -123,8 +124,8 @@ func (b *identification) identify(ctx context.Context, left []int) {
 	}
 }
 
-// seeAgain is Service.seeAgain for all items. It returns those of contacts that are there and
-// may learn something, and those left that it knows nothing of.
+// seeAgain is Service.seeAgain for all items. It returns the items of existing contacts that may
+// have new traits, and the items of unknown contacts.
 func (b *identification) seeAgain(ctx context.Context, items []int) (there, left []int) {
 	byTold := map[string][]int{}
 	for _, i := range items {
@@ -167,7 +168,7 @@ func (b *identification) ids(items []int) []string {
 	return ids
 }
 
-// fill has those that are known learn what they are told.
+// fill adds the new traits of existing contacts.
 func (b *identification) fill(ctx context.Context, items []int) (left []int) {
 	if b.broken != nil || len(items) == 0 {
 		return items
@@ -180,7 +181,7 @@ func (b *identification) fill(ctx context.Context, items []int) (left []int) {
 	return b.take(items, results, err, false)
 }
 
-// insert inserts those that are new, as far as the plan's cap has room.
+// insert inserts new contacts, as far as the plan's cap allows.
 func (b *identification) insert(ctx context.Context, items []int) (left []int) {
 	if b.broken != nil || len(items) == 0 {
 		return items
@@ -194,7 +195,7 @@ func (b *identification) insert(ctx context.Context, items []int) (left []int) {
 	return b.take(items, results, err, true)
 }
 
-// take takes what a group has done, and returns what it has left.
+// take records the results of a group and returns the items that the group left out.
 func (b *identification) take(items []int, results []batch.Result[*db.Contact], err error, created bool) (left []int) {
 	if err != nil {
 		b.broken = err
@@ -210,7 +211,7 @@ func (b *identification) take(items []int, results []batch.Result[*db.Contact], 
 	return left
 }
 
-// done notes what became of an item.
+// done records the result of an item.
 func (b *identification) done(i int, found *db.Contact, created bool, err error) {
 	if err != nil {
 		b.out[i].Err = err
@@ -228,8 +229,8 @@ func (b *identification) done(i int, found *db.Contact, created bool, err error)
 	}
 }
 
-// hasRoom reports whether the answer has room for one more contact, whose metadata may be
-// large. The bounds are those of a page.
+// hasRoom reports whether the answer has room for one more contact, which may have large metadata.
+// The limits are those of a page.
 func (b *identification) hasRoom(ctx context.Context, i int) bool {
 	if b.metadata > page.MaxBytes {
 		b.out[i].Err = problem.New(problem.PayloadTooLarge,

@@ -42,7 +42,7 @@ func TestABatchOfContactsUnderACap(t *testing.T) {
 	}, "EARSHOT_CONTACT_CAP_FREE=70")
 }
 
-// batch is the result of each item.
+// batch returns the result of each item.
 func (n *tenant) batch(t *testing.T, items ...object) []object {
 	t.Helper()
 	a := n.Do(t, http.MethodPost, batchPath, object{"contacts": items})
@@ -56,7 +56,7 @@ func (n *tenant) batch(t *testing.T, items ...object) []object {
 	return results
 }
 
-// codes are those of the results: "" for a contact that was there, "created" for one that wasn't.
+// codes returns the codes of the results: "created" for a new contact, "" for an existing one.
 func codes(results []object) []string {
 	all := make([]string, len(results))
 	for i, r := range results {
@@ -172,7 +172,7 @@ func batchUnpaid(t *testing.T, n *tenant) {
 	require.Equal(t, "billing_read_only", a.Details()["reason"])
 }
 
-// batchOfLarge has 40 contacts of 256 KiB, of which 32 come to 8 MiB.
+// batchOfLarge sends 40 contacts with 256 KiB of metadata each. The first 32 have 8 MiB.
 func batchOfLarge(t *testing.T, n *tenant) {
 	items := several(40, "large")
 	require.NotContains(t, codes(n.batch(t, items...)), "")
@@ -247,7 +247,7 @@ func batchKeepsVotes(t *testing.T, n *tenant) {
 	for _, id := range []string{"ada", "bo"} {
 		n.Make(t, http.MethodPost, post+"/votes", object{"externalUserId": id})
 	}
-	// The transaction that wrote it, and what it has.
+	// votes returns the transaction that last wrote the vote, and the vote's revenue.
 	votes := func(id string) (written string, cents *int64) {
 		err := connect(t, n).QueryRow(t.Context(), `SELECT v.xmin::text, v.mrr_cents FROM votes v JOIN contacts c ON c.id = v.contact_id
   WHERE c.organization_id = $1 AND c.external_user_id = $2`, n.Organization.ID.UUID(), id).Scan(&written, &cents)

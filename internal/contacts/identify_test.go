@@ -13,7 +13,7 @@ import (
 	"earshot/internal/testkit/apptest"
 )
 
-// The rules are the specification's, Identify rules 1 to 7. Rule 3 is PATCH's.
+// TestIdentify covers the specification's Identify rules 1 to 7. Rule 3 is about PATCH.
 func TestIdentify(t *testing.T) {
 	t.Parallel()
 	together(t, map[string]func(*testing.T, *tenant){
@@ -201,7 +201,8 @@ func encoded(t *testing.T, v any) string {
 	return string(text)
 }
 
-// identified is the metadata, as text, after an identify with this one, as text.
+// identified sends metadata to identify and returns the contact's metadata afterwards, both as
+// text.
 func (n *tenant) identified(t *testing.T, metadata string) string {
 	t.Helper()
 	a := n.Do(t, http.MethodPost, "/v1/contacts/identify", `{"externalUserId":"u-1","name":"Ada","metadata":`+metadata+`}`)
@@ -244,7 +245,7 @@ func metadataGrowsLarge(t *testing.T, n *tenant) {
 	const limit = 256 << 10
 	have := `{"a":` + of(limit-100-len(`{"a":}`)) + `}`
 	require.Equal(t, have, n.identified(t, have))
-	// 100 bytes are left: for all but b and d.
+	// 100 bytes are left. The values of b and d are too long for that.
 	kept := n.identified(t, `{"b":`+of(200)+`,"c":null,"d":`+of(93)+`,"e":`+of(81)+`,"f":1,"c2":2}`)
 	require.Equal(t, have[:len(have)-1]+`,"c":null,"e":`+of(81)+`}`, kept)
 	require.Len(t, kept, limit-5)

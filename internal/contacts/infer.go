@@ -12,20 +12,20 @@ import (
 	"earshot/internal/problem"
 )
 
-// BasisLegacy is the basis of who was found in activity from before there was an opt-in.
+// BasisLegacy is the consent basis of a person found in activity that is older than the opt-in.
 const BasisLegacy = "legacy_inferred"
 
-// Inferred is a person whose activity is from before there was an opt-in.
+// Inferred is a person found in activity that is older than the opt-in.
 type Inferred struct {
-	// Name may be empty: then it isn't known.
+	// Name is empty if it is unknown.
 	Email, Name string
-	// Source is how the oldest of it came in.
+	// Source is the source of the oldest activity.
 	Source                  string
 	FirstSeenAt, LastSeenAt time.Time
 }
 
-// CheckPerson returns an address and a name as a contact has them, or everything that is wrong with
-// them. An empty name is none.
+// CheckPerson returns an address and a name in the form that contacts store, or all validation
+// errors. The name may be empty.
 func CheckPerson(email, name string) (normalEmailOf, normalName string, err error) {
 	known := traitsOf(email, name)
 	var bad problem.Fields
@@ -33,7 +33,7 @@ func CheckPerson(email, name string) (normalEmailOf, normalName string, err erro
 	return normalEmail(email), strings.TrimSpace(name), bad.Err()
 }
 
-// traitsOf are an address and a name, which may be empty.
+// traitsOf returns the traits for an address and a name, which may be empty.
 func traitsOf(email, name string) Traits {
 	known := Traits{Email: nullable.NewNullableWithValue(email)}
 	if strings.TrimSpace(name) != "" {
@@ -42,11 +42,12 @@ func traitsOf(email, name string) Traits {
 	return known
 }
 
-// EmailHash is what the activity of a person is found by.
+// EmailHash is the hash by which a person's activity is found.
 func (s *Service) EmailHash(email string) []byte { return s.emailHash(email) }
 
-// Infer makes a contact of a person whom no contact has the address of, and records contact.created. No
-// room under the plan's cap is problem.PlanLimit, with which the transaction may go on.
+// Infer makes a contact for a person whose address no contact has, and records contact.created. It
+// returns problem.PlanLimit if the plan's cap is reached. The transaction can go on after this
+// error.
 func (s *Service) Infer(ctx context.Context, c *change.Change, in Inferred) error {
 	if err := s.mustHaveRoom(ctx, c); err != nil {
 		return err

@@ -20,8 +20,8 @@ import (
 	"earshot/internal/store"
 )
 
-// The orders of the list of contacts. All but that of changes are descending, contacts
-// without the value come last, and contacts that are equal go by their creation.
+// The orders of the list of contacts. All except updated are descending. Contacts without the value
+// come last, and equal contacts are ordered by their creation.
 const (
 	sortUpdated  = "updated"
 	sortCreated  = "created"
@@ -30,23 +30,23 @@ const (
 )
 
 const (
-	// As many as anybody types into an address.
+	// Enough for a query that is typed by hand.
 	maxPlanFilter = 20
-	// Source and consent basis are open enums: what is unknown finds nothing.
+	// Source and consent basis are open enums: an unknown value matches nothing.
 	maxOpenEnum = 100
 )
 
-// ContactQuery filters and sorts the contacts. A member that is nil filters
-// nothing.
+// ContactQuery filters and sorts the contacts. A nil field filters nothing.
 type ContactQuery struct {
 	page.Query
-	// Q is a part of the e-mail address or name, without regard to case.
+	// Q is a part of the e-mail address or name. Case is ignored.
 	Q *string
-	// Plans: any of them.
+	// Plans matches contacts on any of these plans.
 	Plans                                       *[]string
 	ExternalUserID, Email, Source, ConsentBasis *string
 	page.Sync
-	// Sort is created, last_seen, mrr or updated. Nil is updated with IncludeDeleted, else created.
+	// Sort is created, last_seen, mrr or updated. The default is updated with IncludeDeleted, else
+	// created.
 	Sort *string
 }
 
@@ -133,7 +133,7 @@ func (s *Service) Contacts(ctx context.Context, in ContactQuery) (page.Page[*db.
 	return page.Each(out, wholeContact), err
 }
 
-// list digests what it did before there was a Sync, so that cursors from then go on.
+// list hashes the query as it did before Sync existed, so that older cursors stay valid.
 func (in *ContactQuery) list() string {
 	return page.ListOf("contacts", struct {
 		Q                                           *string
@@ -145,7 +145,7 @@ func (in *ContactQuery) list() string {
 	}{in.Q, in.Plans, in.ExternalUserID, in.Email, in.Source, in.ConsentBasis, in.UpdatedSince, in.IncludeDeleted, in.Sort})
 }
 
-// sortedContacts is an order of the list, and where the page before ended in it.
+// sortedContacts is an order of the list with the position where the previous page ended.
 type sortedContacts struct {
 	order string
 	after predicate.Contact
@@ -185,7 +185,7 @@ func (in *ContactQuery) sorted(bad *problem.Fields) (by sortedContacts) {
 	return by
 }
 
-// filters are all but the search.
+// filters returns all conditions except the search.
 func (in *ContactQuery) filters() (all []predicate.Contact) {
 	if in.Plans != nil {
 		all = append(all, contact.PlanIn(*in.Plans...))

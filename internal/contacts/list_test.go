@@ -59,11 +59,10 @@ func TestASortOfContacts(t *testing.T) {
 	})
 }
 
-// label is what these tests know contacts by.
+// label is the field by which these tests name contacts.
 const label = "externalUserId"
 
-// people makes a contact for each of the traits, in their order, with the ids
-// a, b, c, …
+// people makes a contact for each set of traits, in their order, with the external ids a, b, c, …
 func (n *tenant) people(t *testing.T, traits ...object) {
 	t.Helper()
 	for i, one := range traits {
@@ -71,7 +70,7 @@ func (n *tenant) people(t *testing.T, traits ...object) {
 	}
 }
 
-// find walks what a query finds, by two, and returns the labels as one word.
+// find reads all pages of a query, two contacts at a time, and returns the labels as one word.
 func (n *tenant) find(t *testing.T, pairs ...string) string {
 	t.Helper()
 	return n.findBy(t, 2, pairs...)
@@ -203,7 +202,7 @@ func badContactFilters(t *testing.T, n *tenant) {
 	}
 }
 
-// Postgres refuses such text, too, which would be a failure of ours.
+// Postgres refuses such text too, but with an internal error.
 func malformedContactFilters(t *testing.T, n *tenant) {
 	for _, field := range []string{"q", label, "email", "source", "consentBasis", "plan", "sort", "cursor"} {
 		for _, text := range []string{"%ff", "a%c3", "%ed%a0%80"} {
@@ -274,7 +273,7 @@ func searchAnyCase(t *testing.T, n *tenant) {
 	}
 }
 
-// The address and the name are searched in one index.
+// One index covers the address and the name.
 func searchAcross(t *testing.T, n *tenant) {
 	n.people(t, object{"email": "ada@example.com", "name": "comet"}, object{"name": "Eve"}, object{})
 	for _, q := range []string{"comcomet", "com comet", "com\ncomet", "mco", "\n", "mc"} {
@@ -283,7 +282,7 @@ func searchAcross(t *testing.T, n *tenant) {
 	require.Equal(t, "a", n.find(t, "q", "com"))
 }
 
-// The unit separator stands between the two in the index, and anybody may type it.
+// The index separates the two by the unit separator, which a query may also contain.
 func searchSeparator(t *testing.T, n *tenant) {
 	n.people(t, object{"email": "ada@example.com", "name": "comet"}, object{"name": "Eve"}, object{})
 	for _, q := range []string{"m\x1fc", "com\x1fcomet", "\x1f", "\x1feve"} {
@@ -363,7 +362,7 @@ func sortByVisits(t *testing.T, n *tenant) {
 	require.Equal(t, "bac", n.find(t, "sort", "last_seen"), "a patch is no visit")
 }
 
-// walkSorted has ties, and moments that differ by a microsecond.
+// walkSorted has equal values, and times that differ by a microsecond.
 func walkSorted(t *testing.T, n *tenant) {
 	amounts := []any{nil, 5, 5, 0, nil, 7, 5, 0, 7, nil, 5}
 	for i, amount := range amounts {

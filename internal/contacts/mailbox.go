@@ -11,16 +11,16 @@ import (
 // provider has the rules by which a large provider delivers different spellings to one mailbox, as its own
 // help pages document them.
 type provider struct {
-	// domain is the one in the plain spelling; domains are further names of it.
+	// domain is the domain in the plain spelling. Domains are its other names.
 	domain  string
 	domains []string
 	// ignored are characters of the local part that make no difference.
 	ignored string
-	// tag starts a tag at the end of the local part, besides the plus sign.
+	// tag is the sign, besides plus, that starts a tag at the end of the local part.
 	tag string
-	// same is a character that means the same as the one after it.
+	// same has a character and the equivalent that replaces it.
 	same [2]string
-	// subdomains is that anything@name.domain is delivered to name@domain.
+	// subdomains is true if mail to anything@name.domain is delivered to name@domain.
 	subdomains bool
 }
 
@@ -28,7 +28,7 @@ var providers = []provider{
 	{domain: "gmail.com", domains: []string{"googlemail.com"}, ignored: "."},
 	{domain: "icloud.com", domains: []string{"me.com", "mac.com"}},
 	{domain: "proton.me", domains: []string{"protonmail.com", "protonmail.ch", "pm.me"}, ignored: ".-_"},
-	// Yahoo's names have no hyphen; one begins the keyword of a disposable address.
+	// Yahoo's names have no hyphen. A hyphen starts the keyword of a disposable address.
 	{domain: "yahoo.com", tag: "-"},
 	{domain: "fastmail.com", subdomains: true},
 	{
@@ -86,7 +86,8 @@ func (p *provider) plain(local, host string) string {
 	return short + "@" + p.domain
 }
 
-// withoutTag cuts a tag off. A local part that begins with the sign has a name nowhere else.
+// withoutTag cuts off a tag. A local part that begins with the sign stays, because it would have no
+// name without it.
 func withoutTag(local, sign string) string {
 	if at := strings.Index(local, sign); at > 0 {
 		return local[:at]
@@ -94,5 +95,5 @@ func withoutTag(local, sign string) string {
 	return local
 }
 
-// HashMailbox is HashEmail of the mailbox that an address leads to.
+// HashMailbox is HashEmail of the address's mailbox.
 func HashMailbox(key []byte, email string) []byte { return HashEmail(key, Mailbox(email)) }

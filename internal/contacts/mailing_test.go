@@ -13,7 +13,7 @@ import (
 	"earshot/internal/testkit"
 )
 
-// TestWhoMayBeMailedIsTheSpecificationsTable has its rows, in its order.
+// TestWhoMayBeMailedIsTheSpecificationsTable has the table's rows, in its order.
 func TestWhoMayBeMailedIsTheSpecificationsTable(t *testing.T) {
 	t.Parallel()
 	const yes, admin, no = contacts.Allowed, contacts.AdminsDecision, contacts.Refused
@@ -31,7 +31,7 @@ func TestWhoMayBeMailedIsTheSpecificationsTable(t *testing.T) {
 		{"public_post", "legacy_inferred", no, no},
 		{"public_vote", "legacy_inferred", no, no},
 		{"public_comment", "legacy_inferred", no, no},
-		// Not in the table: nobody is e-mailed for what nobody has thought about.
+		// Combinations outside of the table are refused.
 		{"public_vote", "sdk_identify", no, no},
 		{"identify", "public_interaction_opt_in", no, no},
 		{"identify", "admin_created", no, no},
@@ -44,7 +44,7 @@ func TestWhoMayBeMailedIsTheSpecificationsTable(t *testing.T) {
 	}
 }
 
-// TestTheGuideSaysOfEachProvenanceWhatTheFunctionDoes holds the guide against it.
+// TestTheGuideSaysOfEachProvenanceWhatTheFunctionDoes compares the guide with MayBeMailed.
 func TestTheGuideSaysOfEachProvenanceWhatTheFunctionDoes(t *testing.T) {
 	t.Parallel()
 	guide, err := os.ReadFile(filepath.Join(testkit.Root(), "docs", "api", "privacy.md"))

@@ -12,18 +12,18 @@ import (
 	"earshot/internal/problem"
 )
 
-// BasisOptIn is the basis of who ticked the opt-in on a public board.
+// BasisOptIn is the consent basis of a person who ticked the opt-in on a public board.
 const BasisOptIn = "public_interaction_opt_in"
 
-// OptIn finds the contact with an address, the oldest one, or makes one that came in by the
-// source, and records contact.created; name and basis of one that is there stay as they are. The
-// contact is locked as by Keep. Where the plan has no room for a new one OptIn returns nil: what
-// the person did counts all the same.
+// OptIn returns the oldest contact with an address. If there is none, it makes a contact with this
+// source and records contact.created. It does not change the name or the basis of an existing
+// contact. The contact is locked as by Keep. If the plan's cap is reached, OptIn returns nil, and
+// the person's vote or post counts nevertheless.
 func (s *Service) OptIn(ctx context.Context, c *change.Change, email, name, source string) (*db.Contact, error) {
 	if found, err := byEmail(ctx, c, email); found != nil || err != nil {
 		return found, err
 	}
-	// One at a time, so that two links that are used at once make one contact.
+	// The lock serializes two links that are used concurrently, so that they make one contact.
 	if err := c.LockOrganization(ctx); err != nil {
 		return nil, err
 	}

@@ -26,7 +26,7 @@ func TestAnOptIn(t *testing.T) {
 	}, "EARSHOT_CONTACT_CAP_FREE=1")
 }
 
-// optIn runs it in a change of its own.
+// optIn runs OptIn in a change of its own.
 func (n *tenant) optIn(ctx context.Context, email, source string) (found *db.Contact, err error) {
 	err = n.App.Changes.Run(change.WithCaller(ctx, &change.Caller{Organization: n.Organization}), func(c *change.Change) error {
 		found, err = n.App.Contacts.OptIn(ctx, c, email, "Ada", source)
@@ -95,7 +95,7 @@ func TestTheDatabaseKeepsHowAContactCameInWhoeverWrites(t *testing.T) {
 		require.True(t, errors.As(err, &refused), set)
 		require.Contains(t, refused.Message, "immutable")
 	}
-	// Writing what is there already is no change, and everything else may change.
+	// Writing the same values is no change, and all other columns may change.
 	_, err = c.Exec(t.Context(), "UPDATE contacts SET source = source, consent_basis = consent_basis, name = 'Ada'")
 	require.NoError(t, err)
 	require.Equal(t, "Ada", n.Make(t, http.MethodGet, "/v1/contacts/"+id, nil)["name"])

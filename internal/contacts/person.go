@@ -13,17 +13,17 @@ import (
 	"earshot/internal/publicid"
 )
 
-// Person names the contact who votes or comments, by one of its ids.
+// Person identifies the contact of a vote or a comment by one of its ids.
 type Person struct {
 	ID, ExternalUserID *string
-	// Create has the contact of the external id identified, and so made where it isn't there.
+	// Create makes the contact with the external id if it does not exist.
 	Create bool
 }
 
-// Named reports whether a contact is named at all.
+// Named reports whether the request names a contact.
 func (p Person) Named() bool { return p.ID != nil || p.ExternalUserID != nil }
 
-// Check adds what is wrong with the name.
+// Check adds the validation errors of the ids.
 func (p Person) Check(bad *problem.Fields) {
 	if p.ID != nil && p.ExternalUserID != nil {
 		bad.Add("externalUserId", "either", "can't be given together with contactId")
@@ -33,9 +33,9 @@ func (p Person) Check(bad *problem.Fields) {
 	}
 }
 
-// Keep finds the contact, or makes it where that is asked for, and locks it: until the transaction
-// ends nobody changes it, and so its address, by which the person is known. Where it isn't there,
-// Keep returns problem.NotFound.
+// Keep loads the contact, or makes it if Create is set, and locks it. Until the transaction ends,
+// the contact and its address cannot change. If the contact does not exist, Keep returns
+// problem.NotFound.
 func (s *Service) Keep(ctx context.Context, c *change.Change, p Person) (*db.Contact, error) {
 	if p.Create && p.ExternalUserID != nil {
 		found, _, err := s.identify(ctx, c, *p.ExternalUserID, Traits{})

@@ -1,5 +1,5 @@
-// Package contacts keeps an organization's end-users: their traits, how identify
-// fills these, and where each contact came from. README.md states the rules.
+// Package contacts stores an organization's end-users, their traits and their provenance, and
+// merges new traits by identify. README.md states the rules.
 package contacts
 
 import (
@@ -14,11 +14,11 @@ import (
 	"earshot/internal/store"
 )
 
-// Settings are what a deployment chooses.
+// Settings are the options of a deployment.
 type Settings struct {
-	// CapFree and CapPro are how many contacts an organization on these plans may have.
+	// CapFree and CapPro are the maximum numbers of contacts on these plans.
 	CapFree, CapPro int
-	// EmailHashKey keys the hash of an address by which votes and comments are found.
+	// EmailHashKey is the key of HashEmail.
 	EmailHashKey []byte
 }
 
@@ -28,7 +28,7 @@ type Service struct {
 	changes  *change.Runner
 	settings Settings
 
-	// What is done most is done for several callers at once.
+	// These batchers run the most frequent operations for several callers together.
 	sightings *batch.Keyed[sighting, string, seen]
 	newcomers *change.Group[newContact, db.Contact]
 	learners  *change.Group[learner, db.Contact]
@@ -48,13 +48,13 @@ func New(s *store.Store, changes *change.Runner, settings Settings) *Service {
 	return all
 }
 
-// emailHash is what votes and comments are matched with a contact by.
+// emailHash is HashEmail with the deployment's key.
 func (s *Service) emailHash(address string) []byte {
 	return HashEmail(s.settings.EmailHashKey, address)
 }
 
-// HashEmail is what votes and comments are matched with contacts by: an HMAC-SHA256 of
-// the normalised address, by a key of the deployment.
+// HashEmail returns the HMAC-SHA256 of the normalised address, with a key of the deployment. Votes
+// and comments are matched with contacts by this hash.
 func HashEmail(key []byte, email string) []byte {
 	mac := hmac.New(sha256.New, key)
 	mac.Write([]byte(normalEmail(email)))

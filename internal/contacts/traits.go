@@ -16,7 +16,7 @@ import (
 	"earshot/internal/problem"
 )
 
-// The specification's limits of a contact.
+// The specification's limits for a contact.
 const (
 	maxExternalUserID = 255
 	maxContactName    = 200
@@ -26,15 +26,15 @@ const (
 
 var currencyPattern = regexp.MustCompile(`^[A-Z]{3}$`)
 
-// Traits are what a caller knows of a contact. A member that isn't specified
-// was left out of the request, which isn't the same as null.
+// Traits are the traits of a contact in a request. A member that isn't specified was left out of
+// the request, which differs from null.
 type Traits struct {
 	Email    nullable.Nullable[string]
 	Name     nullable.Nullable[string]
 	Plan     nullable.Nullable[string]
 	MRRCents nullable.Nullable[int64]
 	Currency nullable.Nullable[string]
-	// Metadata is nil when it was left out.
+	// Metadata is nil if it was left out.
 	Metadata json.RawMessage
 }
 
@@ -57,8 +57,8 @@ var traits = []trait{
 		"mrrCents", contact.FieldMrrCents, func(t *Traits) *nullable.Nullable[int64] { return &t.MRRCents },
 		func(c *db.Contact) **int64 { return &c.MrrCents }, asItIs[int64], revenue,
 	},
-	// Checked to come with mrrCents, so both are null or neither, and one look at each
-	// fills both or neither.
+	// Check requires mrrCents and currency together. Both are therefore null or neither is, and a
+	// fill sets both or neither.
 	scalar[string]{
 		"currency", contact.FieldCurrency, func(t *Traits) *nullable.Nullable[string] { return &t.Currency },
 		func(c *db.Contact) **string { return &c.Currency }, asItIs[string], currency,
@@ -66,25 +66,24 @@ var traits = []trait{
 	document{},
 }
 
-// trait is what can be done with one of them, whatever its type. A value that is nil is
-// null.
+// trait has the operations on one trait of any type. A nil value is null.
 type trait interface {
-	// key is the trait's name in requests and events, and its column.
+	// key returns the trait's name in requests and events, and its column.
 	key() (name, column string)
-	// check brings what a request says into its normal form, and judges it.
+	// check normalizes the request's value and validates it.
 	check(bad *problem.Fields, in *Traits)
-	// told is what a checked request says; specified is false where it was left out.
+	// told returns the value in a checked request. Specified is false if it was left out.
 	told(in *Traits) (value any, specified bool)
-	// known is what a row says.
+	// known returns the value in a row.
 	known(c *db.Contact) any
-	// give puts what is told into a row that is new.
+	// give sets the value in a new row.
 	give(c *db.Contact, told any)
-	// filled is what identify makes of a known value when it is told one.
+	// filled returns the value that identify stores, given the known and the new value.
 	filled(known, told any) (any, error)
 	same(a, b any) bool
 }
 
-// Check brings what a request tells into its normal form, and judges it.
+// Check normalizes the traits of a request and validates them.
 func (t *Traits) Check(bad *problem.Fields) {
 	for _, tr := range traits {
 		tr.check(bad, t)
@@ -94,7 +93,7 @@ func (t *Traits) Check(bad *problem.Fields) {
 	}
 }
 
-// told are the traits that a request has a value for, by column.
+// told returns the values in a request by column, without nulls.
 func (t *Traits) told() map[string]any {
 	all := map[string]any{}
 	for _, tr := range traits {
@@ -106,7 +105,7 @@ func (t *Traits) told() map[string]any {
 	return all
 }
 
-// put writes a trait's value, or null, and what goes by it.
+// put writes a trait's value, or null. With the e-mail address it also writes its hash.
 func (s *Service) put(m *db.ContactMutation, column string, value any) error {
 	if column == contact.FieldEmail {
 		if address, ok := value.(string); ok {
@@ -127,8 +126,8 @@ func (s *Service) put(m *db.ContactMutation, column string, value any) error {
 	return nil
 }
 
-// mergeTraits puts into a mutation what becomes of the traits of a contact, and returns what
-// changes. Becomes tells the next value of a trait, and whether there is one.
+// mergeTraits writes the changed traits of a contact into a mutation and returns the changes.
+// Becomes returns the next value of a trait. Specified is false if the trait stays as it is.
 func (s *Service) mergeTraits(m *db.ContactMutation, old *db.Contact, becomes func(t trait) (value any, specified bool, err error)) (map[string]event.Change, error) {
 	changes := map[string]event.Change{}
 	for _, t := range traits {
@@ -149,7 +148,7 @@ func (s *Service) mergeTraits(m *db.ContactMutation, old *db.Contact, becomes fu
 	return changes, nil
 }
 
-// scalar is a trait that is set as a whole.
+// scalar is a trait with a single value.
 type scalar[T comparable] struct {
 	name, column string
 	in           func(*Traits) *nullable.Nullable[T]
@@ -189,7 +188,7 @@ func (s scalar[T]) filled(known, told any) (any, error) {
 
 func (s scalar[T]) same(a, b any) bool { return a == b }
 
-// document is the metadata: never null, and filled key by key.
+// document is the metadata. It is never null, and identify fills it key by key.
 type document struct{}
 
 func (document) key() (name, column string) { return "metadata", contact.FieldMetadata }

@@ -13,7 +13,7 @@ import (
 	"earshot/internal/testkit/apptest"
 )
 
-// samples are two values of each trait that differ.
+// samples has two different values for each trait.
 var samples = map[string][2]any{
 	"email":    {"ada@example.com", "eve@example.com"},
 	"name":     {"Ada", "Eve"},
@@ -23,7 +23,7 @@ var samples = map[string][2]any{
 	"metadata": {object{"a": "b"}, object{"c": "d"}},
 }
 
-// Every trait of the contract is known to the table, to the answers, and to the events.
+// The table of traits, the answers and the events have every trait of the contract.
 func TestEveryTraitOfTheContractIsFilledOverwrittenShownAndTold(t *testing.T) {
 	t.Parallel()
 	contract, err := openapi3.NewLoader().LoadFromFile(testkit.Root() + "/api/openapi.yaml")
@@ -71,7 +71,7 @@ func TestEveryTraitOfTheContractIsFilledOverwrittenShownAndTold(t *testing.T) {
 	requireTraits(empty, n.Patch(t, path, empty))
 }
 
-// plain is a value as a decoder without options has it.
+// plain returns a value as a decoder without options reads it.
 func plain(t *testing.T, v any) any {
 	t.Helper()
 	var out any

@@ -17,7 +17,7 @@ import (
 	"earshot/internal/store"
 )
 
-// ContactInput is what a contact is made of, or what is changed of it.
+// ContactInput has the values of a new contact, or the changes to an existing one.
 type ContactInput struct {
 	Traits
 	ExternalUserID nullable.Nullable[string]
@@ -34,9 +34,9 @@ func externalIDTaken() error {
 	return problem.New(problem.Conflict, "external_user_id is already taken").With("field", "externalUserId")
 }
 
-// UpdateContact overwrites the traits that are specified, and records
-// contact.updated where one changes (specification, Identify rule 3). Sending
-// back what was read changes nothing.
+// UpdateContact overwrites the specified traits and records contact.updated if one changes
+// (specification, Identify rule 3). A request that sends back the values that it read changes
+// nothing.
 func (s *Service) UpdateContact(ctx context.Context, id publicid.Contact, in ContactInput) (*db.Contact, error) {
 	if err := in.check(); err != nil {
 		return nil, err
@@ -73,8 +73,8 @@ func (s *Service) UpdateContact(ctx context.Context, id publicid.Contact, in Con
 	return changed, err
 }
 
-// overwrite puts the traits that differ into the update, and returns them. The
-// external user id is told like one.
+// overwrite sets the traits that differ and returns the changes. The changes also have the external
+// user id.
 func (s *Service) overwrite(update *db.ContactUpdateOne, old *db.Contact, in ContactInput) (map[string]event.Change, error) {
 	changes, err := s.mergeTraits(update.Mutation(), old, func(t trait) (any, bool, error) {
 		told, specified := t.told(&in.Traits)
@@ -87,8 +87,7 @@ func (s *Service) overwrite(update *db.ContactUpdateOne, old *db.Contact, in Con
 	return changes, err
 }
 
-// DeleteContact removes a contact and records contact.deleted. Its posts stay,
-// without it.
+// DeleteContact removes a contact and records contact.deleted. Its posts stay, without the contact.
 func (s *Service) DeleteContact(ctx context.Context, id publicid.Contact) error {
 	return s.changes.Run(ctx, func(c *change.Change) error {
 		old, err := LockWithPosts(ctx, c, id)
@@ -103,10 +102,10 @@ func (s *Service) DeleteContact(ctx context.Context, id publicid.Contact) error 
 	})
 }
 
-// LockWithPosts loads and locks a contact that is to be removed, and its posts.
+// LockWithPosts loads and locks a contact that will be removed, and its posts.
 func LockWithPosts(ctx context.Context, c *change.Change, id publicid.Contact) (*db.Contact, error) {
-	// Its posts first: who changes a post locks that before the contact. Then
-	// those that were attached meanwhile.
+	// Lock the posts first, because an update of a post locks the post before the contact. Then
+	// lock the posts that were attached meanwhile.
 	if err := lockPostsOf(ctx, c, id); err != nil {
 		return nil, err
 	}
@@ -130,7 +129,7 @@ func Remove(ctx context.Context, c *change.Change, old *db.Contact) error {
 	})
 }
 
-// lockPostsOf locks a contact's posts, deleted ones too, in the order of their ids.
+// lockPostsOf locks a contact's posts, including deleted ones, in the order of their ids.
 func lockPostsOf(ctx context.Context, c *change.Change, id publicid.Contact) error {
 	_, err := c.Post.Query().Where(post.ContactID(id)).Order(db.Asc(post.FieldID)).ForUpdate().Select(post.FieldID).All(ctx)
 	if err != nil {
@@ -143,7 +142,7 @@ func lockContact(ctx context.Context, c *change.Change, id publicid.Contact) (*d
 	return OnlyContact(ctx, c.Contact.Query().Where(contact.ID(id)).ForUpdate())
 }
 
-// OnlyContact loads the contact of a query, or returns problem.NotFound.
+// OnlyContact loads the query's contact, or returns problem.NotFound.
 func OnlyContact(ctx context.Context, query *db.ContactQuery) (*db.Contact, error) {
 	found, err := query.Only(ctx)
 	if db.IsNotFound(err) {

@@ -9,35 +9,36 @@ import (
 	"earshot/internal/publicid"
 )
 
-// Erased stands where a text was that a person has erased, and that has to be one.
+// Erased replaces an erased text where the payload requires a text.
 const Erased = "[erased]"
 
-// ErasedSlug is the slug of a post whose title was erased: the one before was made of it.
+// ErasedSlug is the slug of a post whose title was erased, because the old slug was derived from
+// the title.
 func ErasedSlug(post publicid.Post) string { return "erased-" + post.String()[len("pst_"):] }
 
-// SubjectBytes is how much of a payload's beginning has the id of what it is about, and a comment's
-// author.
+// SubjectBytes is the length of a prefix of a payload that always contains the subject's id and,
+// for a comment, the author's id.
 const SubjectBytes = 384
 
-// Subject is the id of what a payload is about, as text, by its beginning: behind the heads, which
-// have texts alone, stands the one object, which begins with its id.
+// Subject reads the id of a payload's object from the beginning of the payload. The head has only
+// texts, and the one object after it begins with its id.
 func Subject(payload []byte) string {
 	_, rest, _ := bytes.Cut(payload, []byte(`:{"id":"`))
 	id, _, _ := bytes.Cut(rest, []byte(`"`))
 	return string(id)
 }
 
-// Author is the id of who wrote the comment that a payload is about, as text, by its beginning: it
-// stands before the comment's text.
+// Author reads the id of a comment's author from the beginning of the payload. It stands before the
+// comment's text.
 func Author(payload []byte) string {
 	_, rest, _ := bytes.Cut(payload, []byte(`"authorUserId":"`))
 	id, _, _ := bytes.Cut(rest, []byte(`"`))
 	return string(id)
 }
 
-// Erase is a payload without what it says of a contact, or of a text that somebody wrote: with the
-// same members, of which those are null or empty. What tells that a contact is gone stays as it is,
-// because its receivers delete by it.
+// Erase removes the data of a contact, or a text that a person wrote, from a payload. The members
+// stay, but are null or empty. A contact.deleted event stays as it is, because receivers need it to
+// delete their copy.
 func Erase(t Type, payload []byte) ([]byte, error) {
 	switch t {
 	case ContactCreated:
@@ -62,7 +63,7 @@ func Erase(t Type, payload []byte) ([]byte, error) {
 func erased[P any](payload []byte, erase func(*P)) ([]byte, error) {
 	var p P
 	if err := json.Unmarshal(payload, &p); err != nil {
-		return nil, errors.New("a payload can't be read") // without the decoder's words, which quote it
+		return nil, errors.New("a payload can't be read") // without the decoder's message, which quotes the payload
 	}
 	erase(&p)
 	out, err := json.Marshal(p)

@@ -1,8 +1,8 @@
-// Package event is the catalogue of what can happen: the name of each event
-// and the exact keys of its payload (specification, Events).
+// Package event is the catalogue of events: the name of each event and the exact keys of its
+// payload (specification, Events).
 //
-// A payload is frozen into bytes when the event happens; those bytes are what
-// every attempt, replay and read shows.
+// A payload is encoded once, when the event happens. Every attempt, replay and read shows these
+// bytes.
 package event
 
 import (
@@ -30,21 +30,19 @@ const (
 	ContactDeleted     Type = "contact.deleted"
 )
 
-// WebhookTest is sent to one webhook when somebody asks for it. Nobody can
-// subscribe to it.
+// WebhookTest is sent to one webhook on request. It cannot be subscribed to.
 const WebhookTest Type = "webhook.test"
 
-// Types lists all events that can be subscribed to, in the order of the
-// specification.
+// Types lists all events that a webhook can subscribe to, in the order of the specification.
 var Types = []Type{
 	PostCreated, PostStatusChanged, VoteCreated, CommentCreated,
 	ChangelogPublished, ContactCreated, ContactUpdated, ContactDeleted,
 }
 
-// Delivered lists all events that a delivery can be of.
+// Delivered lists all events that a delivery can carry.
 var Delivered = append(slices.Clone(Types), WebhookTest)
 
-// Head stands at the start of every payload.
+// Head is the beginning of every payload.
 type Head struct {
 	Event          Type                  `json:"event"`
 	OrganizationID publicid.Organization `json:"organizationId"`
@@ -55,13 +53,13 @@ type Payload interface{ head() *Head }
 
 func (h *Head) head() *Head { return h }
 
-// BoardHead is Head for what happens on a board.
+// BoardHead is the head of an event on a board.
 type BoardHead struct {
 	Head
 	BoardID publicid.Board `json:"boardId"`
 }
 
-// Post as events show it.
+// Post is a post in an event.
 type Post struct {
 	ID        publicid.Post `json:"id"`
 	Title     string        `json:"title"`
@@ -70,20 +68,20 @@ type Post struct {
 	CreatedAt time.Time     `json:"createdAt"`
 }
 
-// PostCreatedPayload tells of a new post on a board.
+// PostCreatedPayload announces a new post on a board.
 type PostCreatedPayload struct {
 	BoardHead
 	Post Post `json:"post"`
 }
 
-// PostStatusChangedPayload tells that a post moved between statuses.
+// PostStatusChangedPayload announces that a post moved between statuses.
 type PostStatusChangedPayload struct {
 	BoardHead
 	Post           Post   `json:"post"`
 	PreviousStatus string `json:"previousStatus"`
 }
 
-// Vote as events show it. UserID is null for anonymous voters.
+// Vote is a vote in an event. UserID is null for anonymous voters.
 type Vote struct {
 	ID        publicid.Vote  `json:"id"`
 	PostID    publicid.Post  `json:"postId"`
@@ -91,13 +89,13 @@ type Vote struct {
 	CreatedAt time.Time      `json:"createdAt"`
 }
 
-// VoteCreatedPayload tells that someone voted on a post.
+// VoteCreatedPayload announces a vote on a post.
 type VoteCreatedPayload struct {
 	BoardHead
 	Vote Vote `json:"vote"`
 }
 
-// Comment as events show it.
+// Comment is a comment in an event.
 type Comment struct {
 	ID           publicid.Comment  `json:"id"`
 	PostID       publicid.Post     `json:"postId"`
@@ -107,13 +105,13 @@ type Comment struct {
 	CreatedAt    time.Time         `json:"createdAt"`
 }
 
-// CommentCreatedPayload tells of a comment or a reply.
+// CommentCreatedPayload announces a comment or a reply.
 type CommentCreatedPayload struct {
 	BoardHead
 	Comment Comment `json:"comment"`
 }
 
-// Entry as events show it: an entry of the changelog.
+// Entry is a changelog entry in an event.
 type Entry struct {
 	ID          publicid.ChangelogEntry `json:"id"`
 	Title       string                  `json:"title"`
@@ -121,13 +119,13 @@ type Entry struct {
 	PublishedAt time.Time               `json:"publishedAt"`
 }
 
-// ChangelogPublishedPayload tells that an entry was published.
+// ChangelogPublishedPayload announces that an entry was published.
 type ChangelogPublishedPayload struct {
 	BoardHead
 	Entry Entry `json:"entry"`
 }
 
-// Contact as events show it: the resource without its organization.
+// Contact is a contact in an event: the resource without its organization.
 type Contact struct {
 	ID             publicid.Contact `json:"id"`
 	ExternalUserID *string          `json:"externalUserId"`
@@ -145,57 +143,57 @@ type Contact struct {
 	UpdatedAt      time.Time        `json:"updatedAt"`
 }
 
-// ContactCreatedPayload tells that a contact was inserted.
+// ContactCreatedPayload announces that a contact was inserted.
 type ContactCreatedPayload struct {
 	Head
 	Contact Contact `json:"contact"`
 }
 
-// Change is a trait before and after.
+// Change is a trait before and after an update.
 type Change struct {
 	From any `json:"from"`
 	To   any `json:"to"`
 }
 
-// ContactUpdatedPayload tells that a trait changed. Changes is by the trait's
-// name in the API and never holds lastSeenAt, updatedAt or firstSeenAt.
+// ContactUpdatedPayload announces that a trait changed. The keys of Changes are the names of the
+// traits in the API. Changes never has lastSeenAt, updatedAt or firstSeenAt.
 type ContactUpdatedPayload struct {
 	Head
 	Contact Contact           `json:"contact"`
 	Changes map[string]Change `json:"changes"`
 }
 
-// DeletedContact is all that is told of a contact that is gone.
+// DeletedContact is a deleted contact in an event. It has only the ids.
 type DeletedContact struct {
 	ID             publicid.Contact `json:"id"`
 	ExternalUserID *string          `json:"externalUserId"`
 }
 
-// ContactDeletedPayload tells that a contact was deleted.
+// ContactDeletedPayload announces that a contact was deleted.
 type ContactDeletedPayload struct {
 	Head
 	Contact DeletedContact `json:"contact"`
 }
 
-// Webhook as events show it.
+// Webhook is a webhook in an event.
 type Webhook struct {
 	ID        publicid.Webhook `json:"id"`
 	CreatedAt time.Time        `json:"createdAt"`
 }
 
-// WebhookTestPayload tells nothing but that the webhook works.
+// WebhookTestPayload is the payload of a test. It has only the webhook.
 type WebhookTestPayload struct {
 	Head
 	Webhook Webhook `json:"webhook"`
 }
 
-// Freeze stamps the payload with its event and organization and turns it into
-// the bytes that receivers get.
+// Freeze sets the payload's event and organization and encodes it into the bytes that receivers
+// get.
 func Freeze(t Type, organization publicid.Organization, p Payload) ([]byte, error) {
 	h := p.head()
 	h.Event, h.OrganizationID = t, organization
-	// Plain Marshal, whose escapes the API's encoder leaves as they are: so the
-	// bytes that a receiver got and those that the delivery log shows are equal.
+	// Use plain Marshal: the API's encoder keeps its escapes. The bytes in the delivery log are
+	// therefore equal to those that the receiver got.
 	payload, err := json.Marshal(p)
 	if err != nil {
 		return nil, errors.Wrap(err, "encode the payload")

@@ -13,7 +13,7 @@ import (
 	"earshot/internal/publicid"
 )
 
-// parse reads the id of an example.
+// parse reads the public id of an example.
 func parse[T any, P interface {
 	*T
 	UnmarshalText([]byte) error
@@ -69,8 +69,8 @@ const (
 	contactText = `"contact":{"id":"ctc_01kkgt1eawez4varc6y4t8d910","externalUserId":"acct-8412","email":"ines.marques@example.com","name":"Inês Marques","plan":"team","mrrCents":4900,"currency":"EUR","source":"identify","consentBasis":"sdk_identify","metadata":{"seats":12,"role":"analyst"},"firstSeenAt":"2026-03-12T10:38:52.764Z","lastSeenAt":"2026-03-14T08:00:03Z","createdAt":"2026-03-12T10:38:52.764Z","updatedAt":"2026-03-20T14:27:36.905001Z"}`
 )
 
-// frozen is, for each event, a payload and the very bytes that receivers get:
-// the keys of the specification, "Payload shapes", in its order.
+// frozen has, for each event, a payload and the exact bytes that receivers get. The keys are those
+// of the specification, "Payload shapes", in its order.
 var frozen = []struct {
 	name    string
 	of      event.Type
@@ -260,9 +260,8 @@ func TestNumbersBeyondADoublesPrecisionStayExact(t *testing.T) {
 	require.Equal(t, 2, bytes.Count(text, []byte(numbers)))
 }
 
-// The delivery log shows the payload inside a document of its own, whose
-// encoder must neither undo nor repeat the escapes: what it shows is what was
-// signed.
+// The delivery log shows the payload inside a document of its own. The encoder of this document
+// must neither undo nor repeat the escapes, so that the log shows the signed bytes.
 func TestAFrozenPayloadIsTheSameInsideAnotherDocument(t *testing.T) {
 	t.Parallel()
 	p := post

@@ -8,8 +8,7 @@ import (
 	"earshot/internal/testkit/apptest"
 )
 
-// atOnce does something several times at the same moment and returns all
-// answers.
+// atOnce calls do several times concurrently and returns all answers.
 func atOnce(count int, do func(i int) apptest.Answer) []apptest.Answer {
 	answers := make([]apptest.Answer, count)
 	start := make(chan struct{})
@@ -25,7 +24,7 @@ func atOnce(count int, do func(i int) apptest.Answer) []apptest.Answer {
 	return answers
 }
 
-// atOnce sends the same request several times at the same moment.
+// atOnce sends the same request several times concurrently.
 func (n *tenant) atOnce(t *testing.T, count int, method, path string, body func(i int) any) []apptest.Answer {
 	t.Helper()
 	return atOnce(count, func(i int) apptest.Answer { return request{n, method, path, body(i)}.do(t) })
@@ -40,7 +39,7 @@ func statuses(answers []apptest.Answer) map[int]int {
 	return counts
 }
 
-// values are a member of each answer's data, sorted.
+// values returns a field of each answer's data, sorted.
 func values(answers []apptest.Answer, name string) []string {
 	var all []string
 	for _, a := range answers {

@@ -4,9 +4,9 @@ import (
 	"context"
 )
 
-// HashAuthors gives votes and comments the hash of their author's address that members
-// wrote before they carried it. The database can't: it doesn't have the key. It may be
-// stopped and run again at any moment, also in several processes at once.
+// HashAuthors sets the address hash of older votes and comments by members, which were written
+// without it. The database cannot do this, because it does not have the key. HashAuthors can be
+// stopped and repeated at any time, also in several processes concurrently.
 func (s *Service) HashAuthors(ctx context.Context) error {
 	hashed, err := s.store.HashAuthors(ctx, s.emailHash)
 	if hashed > 0 {

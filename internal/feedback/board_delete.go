@@ -16,9 +16,9 @@ import (
 	"earshot/internal/publicid"
 )
 
-// DeleteBoard removes an empty board whose name the caller repeats: another name
-// is problem.Validation, posts, entries or tags left are problem.Conflict with
-// their numbers. Posts that were deleted before go for good.
+// DeleteBoard removes an empty board. The caller repeats the board's name to confirm. Another name
+// is problem.Validation. Remaining posts, entries or tags are problem.Conflict with their numbers.
+// Posts that were deleted before are now removed from the database.
 func (s *Service) DeleteBoard(ctx context.Context, id publicid.Board, confirmName string) error {
 	var bad problem.Fields
 	bad.Text("confirmName", confirmName, 1, maxBoardName)
@@ -26,8 +26,7 @@ func (s *Service) DeleteBoard(ctx context.Context, id publicid.Board, confirmNam
 		return err
 	}
 	return s.changes.Run(ctx, func(c *change.Change) error {
-		// Whoever puts something on the board keeps it, so what is counted below
-		// is all there will be.
+		// New posts, entries and tags lock the board, so the counts below are final.
 		found, err := onlyBoard(ctx, c.Board.Query().Where(board.ID(id)).ForUpdate())
 		if err != nil {
 			return err
@@ -72,14 +71,13 @@ func mustBeEmpty(ctx context.Context, c *change.Change, id publicid.Board) error
 		With("posts", posts).With("changelogEntries", entries).With("tags", tags)
 }
 
-// purgePosts removes the posts of a board that are deleted already, with what
-// hangs on them.
+// purgePosts removes a board's deleted posts from the database, with their votes and comments.
 func purgePosts(ctx context.Context, c *change.Change, id publicid.Board) error {
 	onBoard := post.BoardID(id)
 	if _, err := c.Vote.Delete().Where(vote.HasPostWith(onBoard)).Exec(ctx); err != nil {
 		return errors.Wrap(err, "delete the votes")
 	}
-	// One statement: replies and what they answer refer to each other.
+	// Use one statement, because replies and their parents refer to each other.
 	if _, err := c.Comment.Delete().Where(comment.HasPostWith(onBoard)).Exec(ctx); err != nil {
 		return errors.Wrap(err, "delete the comments")
 	}

@@ -16,7 +16,7 @@ import (
 	"earshot/internal/store"
 )
 
-// BoardPatch is what to change of a board; a nil member stays as it is.
+// BoardPatch has the changes to a board. A nil field stays as it is.
 type BoardPatch struct {
 	Name, Slug, Description                       *string
 	ShowChangelog, ShowRoadmap, Public, Moderated *bool
@@ -38,8 +38,8 @@ func (in *BoardPatch) check() error {
 	return bad.Err()
 }
 
-// UpdateBoard changes what the patch holds and nothing else. A slug that another
-// board has is problem.Conflict.
+// UpdateBoard changes the fields in the patch. It returns problem.Conflict if another board has the
+// slug.
 func (s *Service) UpdateBoard(ctx context.Context, id publicid.Board, in BoardPatch) (*db.Board, error) {
 	if err := in.check(); err != nil {
 		return nil, err

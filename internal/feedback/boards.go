@@ -18,7 +18,7 @@ import (
 	"earshot/internal/store"
 )
 
-// The specification's limits of a board.
+// The specification's limits for a board.
 const (
 	maxBoardName        = 80
 	maxBoardSlug        = 60
@@ -26,18 +26,17 @@ const (
 	boardPage           = 50
 )
 
-// NewBoard is what to make a board of. A nil slug is made from the name.
+// NewBoard has the values of a new board. A nil slug is derived from the name.
 type NewBoard struct {
 	Name        string
 	Slug        *string
 	Description string
 	Public      bool
-	// Moderated has posts and comments of end-users wait until somebody has looked at them.
+	// Moderated holds back posts and comments of end-users until a member approves them.
 	Moderated bool
 }
 
-// CreateBoard makes a board. A slug that was asked for and is taken is
-// problem.Conflict.
+// CreateBoard makes a board. It returns problem.Conflict if the requested slug is taken.
 func (s *Service) CreateBoard(ctx context.Context, in NewBoard) (*db.Board, error) {
 	in.Name = strings.TrimSpace(in.Name)
 	var bad problem.Fields
@@ -70,8 +69,7 @@ func (s *Service) CreateBoard(ctx context.Context, in NewBoard) (*db.Board, erro
 	return made, err
 }
 
-// withSlug inserts under the slug that was asked for, or else under a free one
-// made from base.
+// withSlug inserts under the requested slug, or else under a free slug derived from base.
 func withSlug(wanted *string, base string, high int, taken, insert func(string) (bool, error)) error {
 	if wanted == nil {
 		return slug.Free(base, high, taken, insert)
@@ -110,8 +108,8 @@ func (s *Service) boards(ctx context.Context, list string, q page.Query, where .
 	return page.Cut(list, rows, limit, page.ByID(func(b *db.Board) string { return b.ID.String() })), nil
 }
 
-// mustHaveBoard returns problem.NotFound unless the board is the organization's.
-// In a transaction, keepBoard also keeps it from being deleted until the end.
+// mustHaveBoard returns problem.NotFound unless the board belongs to the organization. In a
+// transaction, use keepBoard, which also prevents the board's deletion until the end.
 func mustHaveBoard(ctx context.Context, client *db.BoardClient, id publicid.Board) error {
 	_, err := onlyBoard(ctx, client.Query().Where(board.ID(id)))
 	return err

@@ -292,7 +292,7 @@ func boardNotEmpty(t *testing.T, n *tenant) {
 	n.Make(t, http.MethodDelete, board, object{"confirmName": "Ideas"})
 }
 
-// Everything that can hang on a post hangs on these.
+// The deleted posts have every kind of row that refers to a post.
 func boardOfDeletedPosts(t *testing.T, n *tenant) {
 	kept := n.Post(t)
 	n.ID(t, kept+"/votes", nil)

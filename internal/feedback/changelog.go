@@ -23,18 +23,18 @@ import (
 
 const (
 	maxVersion = 40
-	// More than anybody reads under one announcement.
+	// More than a reader looks through under one announcement.
 	maxLinkedPosts = 100
 )
 
-// Entry is a changelog entry with the posts that it links, in the caller's order.
+// Entry is a changelog entry with its linked posts, in the caller's order.
 type Entry struct {
 	*db.ChangelogEntry
 	PostIDs []publicid.Post
 }
 
-// NewEntry is what to make a changelog entry of. A nil slug is made from the
-// title; what PublishedAt does is said at UpdateEntry.
+// NewEntry has the values of a new changelog entry. A nil slug is derived from the title.
+// UpdateEntry documents PublishedAt.
 type NewEntry struct {
 	Title       string
 	Slug        *string
@@ -43,8 +43,8 @@ type NewEntry struct {
 	PublishedAt *time.Time
 }
 
-// CreateEntry puts an entry into the changelog of a board. A slug that was asked
-// for and is taken is problem.Conflict.
+// CreateEntry adds an entry to a board's changelog. It returns problem.Conflict if the requested
+// slug is taken.
 func (s *Service) CreateEntry(ctx context.Context, on publicid.Board, in NewEntry) (*Entry, error) {
 	in.Title = strings.TrimSpace(in.Title)
 	var bad problem.Fields
@@ -82,8 +82,7 @@ func (s *Service) CreateEntry(ctx context.Context, on publicid.Board, in NewEntr
 	return made, err
 }
 
-// insertEntry writes the entry under the slug that was asked for, or under a free
-// one, which it sets.
+// insertEntry inserts the entry under the requested slug, or under a free one, and sets e.Slug.
 func insertEntry(ctx context.Context, c *change.Change, e *db.ChangelogEntry, wanted *string) error {
 	insert := func(name string) (bool, error) {
 		e.Slug = name
@@ -102,7 +101,7 @@ func insertEntry(ctx context.Context, c *change.Change, e *db.ChangelogEntry, wa
 	return withSlug(wanted, slug.From(e.Title, "entry", maxPostSlug), maxPostSlug, taken, insert)
 }
 
-// stateAt is what an entry is at a moment, by when it is to be published.
+// stateAt returns an entry's state at a time, given its publication time.
 func stateAt(publishedAt *time.Time, at time.Time) changelogentry.State {
 	switch {
 	case publishedAt == nil:
@@ -114,9 +113,9 @@ func stateAt(publishedAt *time.Time, at time.Time) changelogentry.State {
 	}
 }
 
-// announce records changelog.published where an entry wasn't published before and
-// is now, which followers of the changelog are told of, too; and tells the scheduler of a moment that
-// was set, moved or taken away.
+// announce records changelog.published and an update for the changelog's followers if the entry was
+// published just now. It also notifies the scheduler if the publication time was set, moved or
+// removed.
 func announce(ctx context.Context, c *change.Change, before changelogentry.State, due *time.Time, e *db.ChangelogEntry) error {
 	wasDue, isDue := before == changelogentry.StateScheduled, e.State == changelogentry.StateScheduled
 	if (wasDue || isDue) && (wasDue != isDue || !due.Equal(*e.PublishedAt)) {
@@ -156,7 +155,7 @@ func onlyEntry(ctx context.Context, query *db.ChangelogEntryQuery) (*db.Changelo
 	return found, nil
 }
 
-// linkedTo fills in the posts that entries link.
+// linkedTo sets the linked posts of the entries.
 func linkedTo(ctx context.Context, client *db.ChangelogLinkClient, entries ...*Entry) error {
 	if len(entries) == 0 {
 		return nil
@@ -176,8 +175,7 @@ func linkedTo(ctx context.Context, client *db.ChangelogLinkClient, entries ...*E
 	return nil
 }
 
-// LinkPosts replaces the posts that an entry links. A post that isn't there is
-// problem.NotFound.
+// LinkPosts replaces an entry's linked posts. A missing post is problem.NotFound.
 func (s *Service) LinkPosts(ctx context.Context, id publicid.ChangelogEntry, postIDs []string) (*Entry, error) {
 	wanted, err := linkedPosts(postIDs)
 	if err != nil {
@@ -214,7 +212,7 @@ func (s *Service) LinkPosts(ctx context.Context, id publicid.ChangelogEntry, pos
 	return changed, err
 }
 
-// linkedPosts reads the ids, each once, in the order given.
+// linkedPosts parses the ids and removes repetitions. It keeps the order.
 func linkedPosts(given []string) ([]publicid.Post, error) {
 	var bad problem.Fields
 	if len(given) > maxLinkedPosts {
@@ -237,8 +235,8 @@ func lockEntry(ctx context.Context, c *change.Change, id publicid.ChangelogEntry
 	return onlyEntry(ctx, c.ChangelogEntry.Query().Where(changelogentry.ID(id)).ForUpdate())
 }
 
-// keepPosts returns problem.NotFound unless all posts are live, and keeps them so
-// until the transaction ends. Nothing but a deletion waits for that.
+// keepPosts returns problem.NotFound unless all posts are live. It locks them until the transaction
+// ends, with a lock that only blocks deletions.
 func keepPosts(ctx context.Context, c *change.Change, ids []publicid.Post) error {
 	if len(ids) == 0 {
 		return nil
@@ -268,7 +266,7 @@ func link(ctx context.Context, c *change.Change, id publicid.ChangelogEntry, pos
 	return nil
 }
 
-// DeleteEntry removes an entry. A publication that was scheduled doesn't happen.
+// DeleteEntry removes an entry and cancels its scheduled publication.
 func (s *Service) DeleteEntry(ctx context.Context, id publicid.ChangelogEntry) error {
 	return s.changes.Run(ctx, func(c *change.Change) error {
 		old, err := lockEntry(ctx, c, id)

@@ -14,8 +14,8 @@ import (
 	"earshot/internal/store"
 )
 
-// Entries lists the changelog of a board, newest first, drafts included. With a Sync it
-// lists the entries in the order of their changes instead.
+// Entries lists a board's changelog, newest first, including drafts. With a Sync it lists the
+// entries in the order of their changes instead.
 func (s *Service) Entries(ctx context.Context, on publicid.Board, q page.Query, sync page.Sync) (page.Page[*Entry], error) {
 	var bad problem.Fields
 	limit := q.Size(&bad, page.Standard, page.Max)
@@ -36,7 +36,7 @@ func (s *Service) Entries(ctx context.Context, on publicid.Board, q page.Query, 
 		return page.Page[*Entry]{}, errors.Wrap(err, "list the changelog")
 	}
 	if len(rows) == 0 {
-		// Where there are entries, there is their board.
+		// Only an empty list needs this check, because entries imply their board.
 		return page.Page[*Entry]{Items: []*Entry{}}, mustHaveBoard(ctx, s.store.Client().Board, on)
 	}
 	place := page.ByID(func(e *store.ListedEntry) string { return e.ID.String() })
@@ -63,7 +63,7 @@ func (s *Service) largeEntries(
 	}
 }
 
-// wholeEntries are entries with the posts that they link.
+// wholeEntries adds the linked posts to entries.
 func (s *Service) wholeEntries(ctx context.Context, cut page.Page[*store.ListedEntry]) (page.Page[*Entry], error) {
 	out := page.Each(cut, func(e *store.ListedEntry) *Entry { return &Entry{ChangelogEntry: &e.ChangelogEntry} })
 	return out, linkedTo(ctx, s.store.Client().ChangelogLink, out.Items...)

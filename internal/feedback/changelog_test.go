@@ -66,7 +66,7 @@ func TestTheLinksOfAnEntry(t *testing.T) {
 	})
 }
 
-// changelogEntry is the path of a new entry on a new board.
+// changelogEntry makes an entry on a new board and returns its path.
 func (n *tenant) changelogEntry(t *testing.T, body object) string {
 	t.Helper()
 	return "/v1/changelog/" + n.ID(t, n.Board(t)+"/changelog", body)
@@ -393,8 +393,8 @@ func badMoments(t *testing.T, n *tenant) {
 	}
 }
 
-// overdueEntry is an entry whose moment has passed while nobody looked: no
-// worker runs in these tests.
+// overdueEntry makes an entry whose publication time has passed unnoticed, because no worker runs
+// in these tests.
 func (n *tenant) overdueEntry(t *testing.T) (path string, id publicid.ChangelogEntry) {
 	t.Helper()
 	path = n.changelogEntry(t, object{"title": "Faster search", "publishedAt": apptest.FarAway})
@@ -452,7 +452,7 @@ func nothingToPublish(t *testing.T, n *tenant) {
 	unchanged(t)
 }
 
-// The moment has passed and the workers are behind.
+// The publication time has passed, but the worker is late.
 func setAgainWhenDue(t *testing.T, n *tenant) {
 	n.Listen(t)
 	entry, _ := n.overdueEntry(t)

@@ -18,12 +18,11 @@ import (
 	"earshot/internal/store"
 )
 
-// EntryPatch is what to change of a changelog entry; a member that is nil or left out
-// stays as it is.
+// EntryPatch has the changes to a changelog entry. A field that is nil or left out stays as it is.
 type EntryPatch struct {
 	Title, Slug *string
 	Body        *Body
-	// Version and PublishedAt set to null are emptied.
+	// A null Version or PublishedAt clears the field.
 	Version     nullable.Nullable[string]
 	PublishedAt nullable.Nullable[time.Time]
 }
@@ -49,11 +48,9 @@ func (in *EntryPatch) check() error {
 	return bad.Err()
 }
 
-// UpdateEntry changes what the patch holds and nothing else. PublishedAt decides
-// what the entry is, whatever it was: without one it is a draft, and a publication
-// that was scheduled doesn't happen; with a moment that is past it is published,
-// which records changelog.published if it wasn't; with one to come it is
-// scheduled.
+// UpdateEntry changes the fields in the patch. PublishedAt decides the entry's state. Null makes it a
+// draft and cancels a scheduled publication. A time in the past publishes it and records
+// changelog.published, unless it was published already. A time in the future schedules it.
 func (s *Service) UpdateEntry(ctx context.Context, id publicid.ChangelogEntry, in EntryPatch) (*Entry, error) {
 	if err := in.check(); err != nil {
 		return nil, err
@@ -90,7 +87,7 @@ func (s *Service) UpdateEntry(ctx context.Context, id publicid.ChangelogEntry, i
 	return changed, err
 }
 
-// patchEntry puts the members that differ into the update.
+// patchEntry sets the fields that differ in the update.
 func patchEntry(update *db.ChangelogEntryUpdateOne, old *db.ChangelogEntry, in EntryPatch, at time.Time) {
 	change.Differs(in.Title, old.Title, update.SetTitle)
 	change.Differs(in.Slug, old.Slug, update.SetSlug)
@@ -108,17 +105,16 @@ func patchEntry(update *db.ChangelogEntryUpdateOne, old *db.ChangelogEntry, in E
 	if !change.SameTime(publishedAt, old.PublishedAt) {
 		change.OrEmpty(publishedAt, update.SetPublishedAt, update.ClearPublishedAt)
 	}
-	// Also where the moment is the same and has come meanwhile.
+	// The state may change although the time is the same, because the time has passed meanwhile.
 	if state := stateAt(publishedAt, at); state != old.State {
 		update.SetState(state)
 	}
 }
 
-// PublishEntry publishes an entry that is scheduled and due, and records
-// changelog.published. It returns when it is due otherwise, or nil where there is
-// nothing to wait for: it was published, made a draft, or deleted. It acts for the
-// service, not for a caller, and whatever the billing state: what was promised
-// happens.
+// PublishEntry publishes a scheduled entry that is due and records changelog.published. If the
+// entry is due later, it returns that time. It returns nil if there is nothing left to do: the
+// entry was published, made a draft, or deleted. PublishEntry acts for the service and ignores the
+// billing state, so that a scheduled publication always happens.
 func (s *Service) PublishEntry(ctx context.Context, id publicid.ChangelogEntry) (due *time.Time, err error) {
 	ctx = store.System(ctx, "a schedule belongs to the service")
 	found, err := s.store.Client().ChangelogEntry.Query().Where(changelogentry.ID(id)).Only(ctx)

@@ -15,7 +15,7 @@ import (
 	"earshot/internal/store"
 )
 
-// Comment loads one comment of a live post. A deleted one is a tombstone.
+// Comment loads one comment of a live post. A deleted comment is returned as a tombstone.
 func (s *Service) Comment(ctx context.Context, id publicid.Comment) (*db.Comment, error) {
 	found, err := onlyComment(ctx, s.store.Client().Comment.Query().Where(comment.ID(id)))
 	if err != nil {
@@ -29,11 +29,11 @@ func (s *Service) Comment(ctx context.Context, id publicid.Comment) (*db.Comment
 	return found, nil
 }
 
-// Comments lists the comments on a post as threads: the oldest top-level comment
-// first, each followed by its replies, oldest first. Tombstones are in the list.
+// Comments lists the comments on a post as threads: the oldest top-level comment first, each
+// followed by its replies, oldest first. The list includes tombstones.
 //
-// With a Sync it lists them in the order of their changes instead, and those that were
-// deleted apart.
+// With a Sync it lists the comments in the order of their changes instead, with deleted comments in
+// a list of their own.
 func (s *Service) Comments(ctx context.Context, on publicid.Post, q page.Query, sync page.Sync) (page.Page[*db.Comment], error) {
 	var bad problem.Fields
 	limit := q.Size(&bad, page.Standard, page.Max)

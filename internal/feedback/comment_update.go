@@ -13,8 +13,8 @@ import (
 	"earshot/internal/store"
 )
 
-// UpdateComment replaces the body of a comment, within the edit window: after it,
-// problem.Forbidden. A deleted comment is problem.NotFound.
+// UpdateComment replaces a comment's body. After the edit window it returns problem.Forbidden. A
+// deleted comment is problem.NotFound.
 func (s *Service) UpdateComment(ctx context.Context, id publicid.Comment, body Body) (*db.Comment, error) {
 	var bad problem.Fields
 	body.check(&bad, 1)
@@ -49,8 +49,8 @@ func (s *Service) UpdateComment(ctx context.Context, id publicid.Comment, body B
 	return changed, err
 }
 
-// DeleteComment leaves a tombstone that keeps the comment's place, and nothing of
-// its body and author. Deleting it again is problem.NotFound.
+// DeleteComment turns a comment into a tombstone, which keeps the comment's place without its body
+// and author. Deleting it again is problem.NotFound.
 func (s *Service) DeleteComment(ctx context.Context, id publicid.Comment) error {
 	return s.changes.Run(ctx, func(c *change.Change) error {
 		p, old, err := lockComment(ctx, c, id)
@@ -71,9 +71,9 @@ func (s *Service) DeleteComment(ctx context.Context, id publicid.Comment) error 
 	})
 }
 
-// lockComment loads a comment that isn't deleted, on a live post, and keeps
-// others from changing either until the transaction ends. The post is locked
-// first, as everywhere; a merge may move the comment before that.
+// lockComment loads and locks a live comment and its post until the transaction ends. Every
+// transaction locks the post first. If a merge moved the comment before that, lockComment returns
+// store.ErrAgain.
 func lockComment(ctx context.Context, c *change.Change, id publicid.Comment) (*db.Post, *db.Comment, error) {
 	query := c.Comment.Query().Where(comment.ID(id), comment.DeletedAtIsNil())
 	seen, err := onlyComment(ctx, query.Clone())

@@ -16,17 +16,17 @@ import (
 	"earshot/internal/store"
 )
 
-// NewComment is what to make a comment of. ParentID makes it a reply. Without a name it is the
-// caller's.
+// NewComment has the values of a new comment. A comment with a ParentID is a reply. If By names no
+// contact, the author is the caller.
 type NewComment struct {
 	Body     Body
 	ParentID *string
 	By       contacts.Person
 }
 
-// CreateComment adds a comment or a reply to a post, or to the one that it was
-// merged into, and records comment.created. Replies nest one level: a reply to a reply is
-// problem.Validation.
+// CreateComment adds a comment or a reply to a post and records comment.created. If the post is
+// merged, the comment goes to the target of the merge. Replies nest one level: a reply to a reply
+// is problem.Validation.
 func (s *Service) CreateComment(ctx context.Context, on publicid.Post, in NewComment) (*db.Comment, error) {
 	var bad problem.Fields
 	in.Body.check(&bad, 1)
@@ -53,8 +53,8 @@ func (s *Service) CreateComment(ctx context.Context, on publicid.Post, in NewCom
 	return s.createComment(ctx, row, in.By)
 }
 
-// createComments makes those comments whose posts are there and not merged into others, and
-// whose parents, if any, take replies.
+// createComments makes the comments of a group. It leaves out a comment if its post does not exist
+// or is merged, or if its parent does not take replies.
 func createComments(ctx context.Context, j *change.Joint, in []*db.Comment) ([]*db.Comment, error) {
 	posts := make([]publicid.Post, len(in))
 	var parents []publicid.Comment
@@ -92,7 +92,7 @@ func createComments(ctx context.Context, j *change.Joint, in []*db.Comment) ([]*
 	return out, nil
 }
 
-// createComment makes a comment by itself, whatever became of its post.
+// createComment makes a comment in a transaction of its own. It also handles merged posts.
 func (s *Service) createComment(ctx context.Context, in *db.Comment, by contacts.Person) (made *db.Comment, err error) {
 	err = s.changes.Run(ctx, func(c *change.Change) error {
 		p, err := lockVotable(ctx, c, in.PostID)
@@ -123,7 +123,7 @@ func (s *Service) createComment(ctx context.Context, in *db.Comment, by contacts
 	return made, err
 }
 
-// writtenBy has a comment be by the contact who is named, if one is.
+// writtenBy sets the contact in by, if any, as the comment's author.
 func (s *Service) writtenBy(ctx context.Context, c *change.Change, row *db.Comment, by contacts.Person) error {
 	if !by.Named() {
 		return nil
@@ -138,7 +138,7 @@ func (s *Service) writtenBy(ctx context.Context, c *change.Change, row *db.Comme
 	}
 	row.AuthorUserID, row.ContactID, row.EmailHash = &author.ID, &found.ID, contactsHash(found)
 	if row.EmailHash == nil {
-		// Of no address: so HashAuthors has nothing to look for.
+		// The contact has no address. Set a hash all the same, so that HashAuthors skips the row.
 		hash := s.emailHash(author.Email)
 		row.EmailHash = &hash
 	}
@@ -155,8 +155,7 @@ func commentCreated(on publicid.Board, c *db.Comment) event.Payload {
 	}
 }
 
-// mustTakeReplies checks that the parent, if any, is a top-level comment of the
-// same post.
+// mustTakeReplies checks that the parent, if any, is a top-level comment of the same post.
 func mustTakeReplies(ctx context.Context, c *change.Change, on publicid.Post, parent *publicid.Comment) error {
 	if parent == nil {
 		return nil

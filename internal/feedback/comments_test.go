@@ -159,7 +159,7 @@ func retractNothing(t *testing.T, n *tenant) {
 	unchanged(t)
 }
 
-// The public flow, which leaves hashes of addresses, isn't part of the API.
+// The public flow, which stores hashes of addresses, is not part of the API.
 func countsByAddress(t *testing.T, n *tenant) {
 	contact := n.Identify(t, object{"externalUserId": "u-1"})["id"].(string)
 	counts := func() string {
@@ -222,7 +222,8 @@ func commentsWalked(t *testing.T, n *tenant) {
 	walks(t, n, list{post + "/comments", func(int) string { return n.Comment(t, post, "") }, false, 25, false})
 }
 
-// threads are three threads with 2, 0 and 3 replies, made in a mixed order.
+// threads makes three threads with 2, 0 and 3 replies in a mixed order, and returns their ids in
+// the order of the list.
 func (n *tenant) threads(t *testing.T, post string) (inOrder []string) {
 	t.Helper()
 	a, b := n.Comment(t, post, ""), n.Comment(t, post, "")
@@ -373,7 +374,7 @@ func quietComments(t *testing.T, n *tenant) {
 	require.Empty(t, n.Recorded(t))
 }
 
-// Who deletes a comment wants it gone from the database, too.
+// A deletion also removes the text from the database.
 func nothingKept(t *testing.T, n *tenant) {
 	post := n.Post(t)
 	ctx, client := n.Context(t.Context()), n.App.Store.Client()
@@ -414,7 +415,7 @@ func TestACommentCanBeEdited(t *testing.T) {
 	})
 }
 
-// aged is a comment that was made some time ago, which only the store can do.
+// aged makes a comment with an earlier creation time, which only the store can set.
 func (n *tenant) aged(t *testing.T, age time.Duration) string {
 	t.Helper()
 	ctx, on := n.Context(t.Context()), postOf(t, n.Post(t))
@@ -509,7 +510,7 @@ func TestTheEditWindowIsASetting(t *testing.T) {
 	refusedSoon := func(t *testing.T, n *tenant) {
 		comment := "/v1/comments/" + n.Comment(t, n.Post(t), "")
 		n.Listen(t)
-		// The same text as well: whether it may be changed doesn't depend on that.
+		// The same text is refused too, because the check ignores the text.
 		for _, text := range []string{"y", "x"} {
 			a := n.Refused(t, "ERR_FORBIDDEN", http.MethodPatch, comment, object{"body": object{"text": text}})
 			require.Equal(t, "edit_window_expired", a.Details()["reason"])

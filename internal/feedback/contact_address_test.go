@@ -29,7 +29,7 @@ func TestWhatAContactDidIsKnownByItsPresentAddress(t *testing.T) {
 	})
 }
 
-// late is a contact that has told no address yet.
+// late is a contact without an address.
 var late = object{"externalUserId": "late", "createContact": true}
 
 func (n *tenant) tell(t *testing.T, id, address string) object {
@@ -42,7 +42,7 @@ func (n *tenant) move(t *testing.T, contact any, address any) {
 	n.Patch(t, "/v1/contacts/"+contact.(string), object{"email": address})
 }
 
-// requireAdas makes sure that a vote is the only one of who has the address ada@example.com.
+// requireAdas checks that a vote is the only one of the person with the address ada@example.com.
 func (n *tenant) requireAdas(t *testing.T, ada *tenant, post string, id any) {
 	t.Helper()
 	require.Equal(t, id, ada.voteOf(t, post, nil, http.StatusOK)["id"])
@@ -88,7 +88,7 @@ func voteOfWrongAddress(t *testing.T, n *tenant) {
 	require.Equal(t, []string{kept["id"].(string)}, n.shown(t, post+"/votes", "id"))
 }
 
-// Two votes of one person, of which nobody knew, both stay.
+// If two votes turn out to belong to one person, both stay.
 func voteBesideAnother(t *testing.T, n *tenant) {
 	post := n.Post(t)
 	twin := object{"externalUserId": "twin", "createContact": true}

@@ -121,7 +121,7 @@ func guestIsNoMember(t *testing.T, n *tenant) {
 	require.Equal(t, guest, n.commentOf(t, post, object{"externalUserId": "ada"})["authorUserId"])
 }
 
-// contactCounts are a contact's votes and comments.
+// contactCounts returns a contact's numbers of votes and comments.
 func (n *tenant) contactCounts(t *testing.T, contact any) string {
 	t.Helper()
 	c := n.Get(t, "/v1/contacts/"+contact.(string))

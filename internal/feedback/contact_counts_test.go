@@ -25,7 +25,7 @@ func TestWhatAMemberDoesCountsForTheContactWithItsAddress(t *testing.T) {
 	})
 }
 
-// ada is a member, and what the contact with its address has done.
+// ada makes a member, and returns the counts of the contact with the member's address.
 func (n *tenant) ada(t *testing.T) (member *tenant, counts func() string) {
 	t.Helper()
 	user := n.App.Store.Client().User.Create().SetEmail(" Ada@Example.COM").SetName("Ada").SaveX(n.Context(t.Context()))
@@ -83,8 +83,8 @@ func memberTwins(t *testing.T, n *tenant) {
 	require.Equal(t, "2 0", counts())
 }
 
-// Rows from before members' votes and comments carried the hash have none. The
-// database can't work it out, because it doesn't have the key.
+// Rows written by an older release have no address hash. The database cannot compute it, because it
+// does not have the key.
 func TestWhatMembersDidBeforeTheirAddressesWereHashedCountsOnceAServiceHasStarted(t *testing.T) {
 	t.Parallel()
 	app := apptest.Start(t, apptest.Options{})
@@ -117,7 +117,7 @@ func TestWhatMembersDidBeforeTheirAddressesWereHashedCountsOnceAServiceHasStarte
 	require.Eventually(t, func() bool { return counts() == fmt.Sprint("1 ", old) }, testkit.Wait, 10*time.Millisecond)
 }
 
-// forget takes the hashes off what members wrote.
+// forget removes the hashes from members' votes and comments.
 func forget(t *testing.T, app *apptest.App) {
 	t.Helper()
 	c, err := pgx.Connect(t.Context(), app.Config.DatabaseURL)

@@ -22,7 +22,7 @@ func TestContactsAtTheSameMoment(t *testing.T) {
 	})
 }
 
-// doing is what a contact does at once on some posts.
+// doing returns concurrent requests of one contact on some posts.
 func doing(n *tenant, id string, posts []string) []request {
 	on := func() string { return posts[rand.IntN(len(posts))] }
 	return []request{
@@ -57,7 +57,7 @@ func contactsAmid(t *testing.T, n *tenant) {
 	}
 }
 
-// shownWhole makes sure that a list of votes shows the contacts that it names.
+// shownWhole checks that a list of votes contains the contacts of its votes.
 func shownWhole(t *testing.T, a apptest.Answer) {
 	t.Helper()
 	listed, _ := a.Body["data"].([]any)
@@ -66,8 +66,9 @@ func shownWhole(t *testing.T, a apptest.Answer) {
 	}
 }
 
-// addressesAmid has contacts learn one address while its votes are looked for, put and moved. No
-// lock of a post keeps an address from coming, so what has it already may come between.
+// addressesAmid gives several contacts the same address, while their votes are looked up, inserted
+// and moved. The locks of posts do not block a change of the address, so a conflicting vote may
+// appear in between.
 func addressesAmid(t *testing.T, n *tenant) {
 	member, _ := n.ada(t)
 	for round := range repeated {
@@ -97,7 +98,8 @@ func addressesAmid(t *testing.T, n *tenant) {
 	}
 }
 
-// addressesAreFollowed makes sure that nothing that contacts did has another address than theirs.
+// addressesAreFollowed checks that the votes and the guest users of contacts have the contacts'
+// addresses.
 func (n *tenant) addressesAreFollowed(t *testing.T) {
 	t.Helper()
 	c, err := pgx.Connect(t.Context(), n.App.Config.DatabaseURL)

@@ -115,7 +115,7 @@ func contactVoteTold(t *testing.T, n *tenant) {
 	require.Equal(t, object{"id": cast["id"], "postId": cast["postId"], "userId": nil, "createdAt": cast["createdAt"]}, told[0]["vote"])
 }
 
-// hashOf is what the deployment makes of an address.
+// hashOf returns the deployment's hash of an address.
 func (n *tenant) hashOf(address string) string {
 	return string(contacts.HashEmail(n.App.Config.EmailHashKey, address))
 }
@@ -163,7 +163,7 @@ func deletedContactsVote(t *testing.T, n *tenant) {
 	require.Equal(t, "1 votes, 1 listed; 0 comments, 0 listed", n.counts(t, post))
 }
 
-// contactVotesMerged has persons vote on several posts, each known by something else there.
+// contactVotesMerged lets persons vote on several posts, with a different identifier on each post.
 func contactVotesMerged(t *testing.T, n *tenant) {
 	_, posts := n.numbered(t, 3)
 	target, a, b := posts[0], posts[1], posts[2]
@@ -175,7 +175,7 @@ func contactVotesMerged(t *testing.T, n *tenant) {
 	keptB := n.voteOf(t, target, bob, http.StatusCreated)["id"]
 	n.anonymousVote(t, b, n.hashOf("cleo@example.com"))
 	keptC := n.anonymousVote(t, target, n.hashOf("cleo@example.com"))
-	// Whose address was told between two votes.
+	// This contact gets its address between two votes.
 	keptD := n.voteOf(t, a, object{"externalUserId": "dan", "createContact": true}, http.StatusCreated)["id"]
 	n.Identify(t, object{"externalUserId": "dan", "email": "dan@example.com"})
 	n.voteOf(t, b, object{"externalUserId": "dan"}, http.StatusCreated)

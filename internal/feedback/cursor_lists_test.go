@@ -12,9 +12,9 @@ import (
 	"earshot/internal/publicid"
 )
 
-// A cursor names its list with its query, and who walks a list while the service is upgraded has
-// one of the release before. So what a plain query comes to stays: a member that is added to a
-// query is left out of it unless it is asked for (omitempty).
+// A cursor contains a hash of its list's query. A client that reads a list during an upgrade has a
+// cursor of the older release. The hash of a plain query must therefore stay the same: a new field
+// of a query needs omitempty.
 func TestACursorOfAPlainQueryIsOfTheSameListAsInReleasesBefore(t *testing.T) {
 	t.Parallel()
 	together(t, map[string]func(*testing.T, *tenant){"": plainLists})

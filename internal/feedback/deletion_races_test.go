@@ -46,10 +46,10 @@ func TestDeletionsAtTheSameMoment(t *testing.T) {
 	}, "EARSHOT_WEBHOOK_CAP=1000")
 }
 
-// fine are the statuses of requests about something that may just be deleted.
+// fine has the allowed statuses of a request about a resource that may have just been deleted.
 var fine = []int{http.StatusOK, http.StatusCreated, http.StatusNotFound}
 
-// to are the answers to the requests of a method on a path.
+// to returns the answers to the requests with this method and path.
 func (h heard) to(method, path string) []apptest.Answer {
 	var found []apptest.Answer
 	for i, r := range h.requests {
@@ -60,7 +60,7 @@ func (h heard) to(method, path string) []apptest.Answer {
 	return found
 }
 
-// once makes sure that of several deletions one found what it was to delete.
+// once checks that exactly one of several deletions succeeded.
 func (h heard) once(t *testing.T, path string) {
 	t.Helper()
 	answers := h.to(http.MethodDelete, path)
@@ -78,7 +78,7 @@ func posting(by *tenant, path string, body object) request {
 	return request{by, http.MethodPost, path, body}
 }
 
-// idIn is the last part of a path.
+// idIn returns the last part of a path.
 func idIn(path string) string { return path[strings.LastIndex(path, "/")+1:] }
 
 func deleteBoardAmid(t *testing.T, n *tenant) {
@@ -101,8 +101,8 @@ func deleteBoardAmid(t *testing.T, n *tenant) {
 	}
 }
 
-// The rows of posts that were deleted go with the board, while requests on those
-// posts still come.
+// The board's deletion removes its deleted posts from the database while requests on these posts
+// still arrive.
 func deleteBoardAfterPost(t *testing.T, n *tenant) {
 	for range repeated / 2 {
 		board := n.Board(t)
@@ -146,8 +146,7 @@ func deleteContactAmid(t *testing.T, n *tenant) {
 	}
 }
 
-// Each post waits for the contact that it gets, each deletion for the post that
-// has the contact.
+// Each update waits for its new contact, and each deletion waits for the post of its contact.
 func deleteExchanged(t *testing.T, n *tenant) {
 	board := n.Board(t)
 	for range repeated {
@@ -209,14 +208,14 @@ func deletePostAmid(t *testing.T, n *tenant) {
 	}
 }
 
-// linksAreLive makes sure that no changelog entry links a post that is deleted.
+// linksAreLive checks that no changelog entry links a deleted post.
 func (n *tenant) linksAreLive(t *testing.T) {
 	t.Helper()
 	require.Zero(t, n.App.Store.Client().ChangelogLink.Query().
 		Where(changeloglink.HasPostWith(post.DeletedAtNotNil())).CountX(n.Context(t.Context())))
 }
 
-// A source whose target is deleted stands for itself again.
+// If a merge's target is deleted, its source becomes independent again.
 func deleteTargetAmid(t *testing.T, n *tenant) {
 	members := n.members(t, 3)
 	for range repeated / 2 {
@@ -256,7 +255,7 @@ func deleteTagAmid(t *testing.T, n *tenant) {
 
 func deleteWebhookAmid(t *testing.T, n *tenant) {
 	topic := n.Post(t)
-	n.Listen(t, event.CommentCreated) // hears all of it
+	n.Listen(t, event.CommentCreated) // a webhook that is never deleted
 	for round := range repeated {
 		hook := "/v1/webhooks/" + n.Listen(t, event.CommentCreated)
 		said := commenting(n, idIn(topic), nil)
@@ -277,7 +276,7 @@ func deleteWebhookAmid(t *testing.T, n *tenant) {
 	}
 }
 
-// removeDeleted does what the retention does with webhooks that were deleted.
+// removeDeleted runs the retention of deleted webhooks.
 func (n *tenant) removeDeleted(t *testing.T) {
 	t.Helper()
 	for from := (&store.DeletedPlace{}); from != nil; {
@@ -331,7 +330,7 @@ func deleteEntryAmid(t *testing.T, n *tenant) {
 	}
 }
 
-// published counts how often it was told that an entry is published.
+// published counts the changelog.published events of an entry.
 func (n *tenant) published(t *testing.T, entry string) int {
 	t.Helper()
 	told := 0
@@ -343,7 +342,7 @@ func (n *tenant) published(t *testing.T, entry string) int {
 	return told
 }
 
-// due makes an entry whose moment has come and that isn't published yet.
+// due makes an entry that is due but not published yet.
 func (n *tenant) due(t *testing.T, board string) publicid.ChangelogEntry {
 	t.Helper()
 	id := parsed[publicid.ChangelogEntry](t, n.ID(t, board+"/changelog", object{"title": "x"}))
@@ -352,8 +351,7 @@ func (n *tenant) due(t *testing.T, board string) publicid.ChangelogEntry {
 	return id
 }
 
-// besides publishes an entry by its schedule, three times over, while a patch
-// changes its moment.
+// besides runs an entry's schedule three times, while a patch changes the publication time.
 func (n *tenant) besides(t *testing.T, entry publicid.ChangelogEntry, publishedAt any) {
 	t.Helper()
 	answers := atOnce(4, func(i int) apptest.Answer {
@@ -396,8 +394,8 @@ func (n *tenant) entry(t *testing.T, id publicid.ChangelogEntry) *db.ChangelogEn
 	return n.App.Store.Client().ChangelogEntry.GetX(n.Context(t.Context()), id)
 }
 
-// An edit that waits for the post of its comment finds the comment where a merge
-// has moved it meanwhile, whatever became of the post after that.
+// An edit that waits for its comment's post finds the comment even if a merge has moved it
+// meanwhile. The fate of the old post does not matter.
 func TestACommentThatMovedOutlivesThePostThatItWasOn(t *testing.T) {
 	t.Parallel()
 	app := apptest.Start(t, apptest.Options{})
@@ -412,9 +410,8 @@ func TestACommentThatMovedOutlivesThePostThatItWasOn(t *testing.T) {
 	}
 }
 
-// inTurn holds a post, sends requests that have to wait for it, each after the one
-// before stands in the queue, and then lets them go. No other test may use the
-// database.
+// inTurn locks a post and sends requests that wait for it, one after the other, so that they queue
+// in this order. Then it releases the lock. No other test may use the database.
 func (n *tenant) inTurn(t *testing.T, on string, requests ...request) []apptest.Answer {
 	t.Helper()
 	c, err := pgx.Connect(t.Context(), n.App.Config.DatabaseURL)

@@ -71,8 +71,8 @@ func disabledWebhook(t *testing.T, n *tenant) {
 	require.Len(t, n.Recorded(t), 1)
 }
 
-// A delivery to a webhook that the database refuses takes the change with it:
-// the rows are of one transaction.
+// The change and its deliveries are in one transaction. If the database refuses a delivery, the
+// change fails too.
 func changeOrNothing(t *testing.T, n *tenant) {
 	post, board := n.Post(t), n.Board(t)
 	merged := n.ID(t, "/v1/boards/"+n.Get(t, post)["boardId"].(string)+"/posts", object{"title": "x"})
@@ -125,7 +125,7 @@ func payloadShapes(t *testing.T, n *tenant) {
 	}, shapes(t, n.Recorded(t)))
 }
 
-// sameBytes has a text with everything that encoders write in several ways.
+// sameBytes sends a text with characters that encoders write in different ways.
 func sameBytes(t *testing.T, n *tenant) {
 	hook := n.Listen(t)
 	const odd = "<b>&amp;</b> \u2028\u2029 \"\\/ é 🎉 \t\u007f \ufffd"
@@ -154,7 +154,7 @@ func ownEvents(t *testing.T, n *tenant) {
 	require.Empty(t, n.Recorded(t))
 }
 
-// everyEvent causes one of each type, in the order that it returns.
+// everyEvent causes one event of each type and returns the types in this order.
 func (n *tenant) everyEvent(t *testing.T) []event.Type {
 	t.Helper()
 	contact := n.Person(t, "u-1")
@@ -224,7 +224,7 @@ func ownEventsOfEachType(t *testing.T, n *tenant) {
 	}
 }
 
-// payloadsOfNulls has everything null that may be.
+// payloadsOfNulls sets all nullable fields to null.
 func payloadsOfNulls(t *testing.T, n *tenant) {
 	n.Listen(t)
 	contact := "/v1/contacts/" + n.ID(t, "/v1/contacts", object{})
@@ -241,7 +241,7 @@ func payloadsOfNulls(t *testing.T, n *tenant) {
 	require.Len(t, n.Recorded(t), 9)
 }
 
-// quietLife does what nobody is told of.
+// quietLife makes changes that cause no event.
 func quietLife(t *testing.T, n *tenant) {
 	n.Listen(t)
 	board := n.Board(t)
@@ -261,8 +261,7 @@ func quietLife(t *testing.T, n *tenant) {
 	require.Len(t, n.Recorded(t), told)
 }
 
-// refuseDeliveries makes the database refuse the organization's deliveries from
-// now on.
+// refuseDeliveries makes the database refuse the organization's deliveries from now on.
 func refuseDeliveries(t *testing.T, n *tenant) {
 	t.Helper()
 	c, err := pgx.Connect(t.Context(), n.App.Config.DatabaseURL)
@@ -274,7 +273,7 @@ func refuseDeliveries(t *testing.T, n *tenant) {
 	require.NoError(t, err)
 }
 
-// shapes are the keys of each payload, in their order.
+// shapes returns the keys of each payload, in their order.
 func shapes(t *testing.T, events []*db.Event) []string {
 	t.Helper()
 	all := make([]string, len(events))
@@ -287,7 +286,7 @@ func shapes(t *testing.T, events []*db.Event) []string {
 	return all
 }
 
-// shape reads an object whose opening is read already. No payload has a list.
+// shape reads an object after its opening brace. No payload contains a list.
 func shape(t *testing.T, d *json.Decoder) []string {
 	t.Helper()
 	var keys []string

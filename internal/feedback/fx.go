@@ -21,8 +21,8 @@ var Module = fx.Module("feedback", fx.Provide(
 	},
 ))
 
-// hashAuthors runs beside the service, because there may be a million rows, and no
-// request needs it to be through. After an error the next run of the retention goes on.
+// hashAuthors runs HashAuthors in the background, because it may have to update a million rows and
+// no request depends on it. After an error, the next run of the retention continues.
 func hashAuthors(f *Service, log *slog.Logger) fx.Hook {
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan struct{})

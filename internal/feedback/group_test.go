@@ -43,8 +43,8 @@ func asAlone(t *testing.T, n *tenant) {
 	}
 }
 
-// alone has a change be made alone. A group leaves a change with an idempotency key to its caller,
-// where nothing tells the group what to answer.
+// alone makes a change in a transaction of its own. A group does not accept a request with an
+// idempotency key unless AnsweredBy was called.
 func alone(ctx context.Context, t *testing.T, write func(context.Context) error) {
 	t.Helper()
 	keyed, once := change.WithIdempotencyKey(ctx, sha256.Sum256([]byte(rand.Text())), [32]byte{})
@@ -53,7 +53,8 @@ func alone(ctx context.Context, t *testing.T, write func(context.Context) error)
 	require.NoError(t, once.Commit(ctx, change.Answer{Status: http.StatusOK}))
 }
 
-// writeSome makes what can be made together, with each member and without. Each change goes through do.
+// writeSome makes the changes that can share a transaction, with each optional field and without.
+// Each change goes through do.
 func writeSome(t *testing.T, n *tenant, do func(ctx context.Context, write func(context.Context) error)) {
 	t.Helper()
 	s := n.App.Feedback
@@ -102,7 +103,8 @@ func (n *tenant) connect(t *testing.T) *pgx.Conn {
 	return c
 }
 
-// refusedNeighbours sends what is refused, or is made another way, with what is not.
+// refusedNeighbours mixes requests that are refused or run alone with requests that share a
+// transaction.
 func refusedNeighbours(t *testing.T, n *tenant) {
 	n.Listen(t)
 	posts := n.Board(t) + "/posts"
@@ -149,7 +151,7 @@ func refusedNeighbours(t *testing.T, n *tenant) {
 	require.Len(t, n.Payloads(t, event.CommentCreated), 2+3*rounds)
 }
 
-// failedNeighbours has the database end the transaction of some of them.
+// failedNeighbours makes the database abort the transaction of some requests.
 func failedNeighbours(t *testing.T, n *tenant) {
 	posts := n.Board(t) + "/posts"
 	_, err := n.connect(t).Exec(t.Context(), `
@@ -172,7 +174,7 @@ CREATE TRIGGER refuse BEFORE INSERT ON posts FOR EACH ROW WHEN (NEW.title = 'ref
 	require.Len(t, n.Walk(t, posts, "100", func() {}), many-many/5)
 }
 
-// heldPost votes on a post that somebody holds, and on others.
+// heldPost votes on a post that another transaction locks, and on other posts.
 func heldPost(t *testing.T, n *tenant) {
 	held, free := n.Post(t), n.Post(t)
 	tx, err := n.connect(t).Begin(t.Context())

@@ -14,23 +14,23 @@ import (
 	"earshot/internal/store"
 )
 
-// guestTries bounds a race that takes two changes of another contact to lose once.
+// guestTries bounds the retries of a race. Losing it once takes two changes of another contact.
 const guestTries = 10
 
-// guest is the user that a contact is as an author: its own, or that of its address, which the
-// database has follow the contact.
+// guest returns the user that represents a contact as an author. This is the contact's own guest
+// user, or the guest user of its address. A trigger keeps that user's address equal to the contact's.
 func guest(ctx context.Context, c *change.Change, of *db.Contact) (*db.User, error) {
 	return guestOf(ctx, c, &of.ID, contactsHash(of))
 }
 
-// guestOf is guest for who may be known by the hash of an address alone.
+// guestOf is guest for a person who may have only an address hash and no contact.
 func guestOf(ctx context.Context, c *change.Change, contact *publicid.Contact, hash *[]byte) (*db.User, error) {
 	for range guestTries {
 		if found, err := findGuest(ctx, c, contact, hash); found != nil || err != nil {
 			return found, err
 		}
-		// Nothing is inserted where another contact's guest has just got the address. It may be
-		// gone again at the next look, when that contact's address changes once more.
+		// If another contact's guest has just got the address, nothing is inserted. That guest may
+		// lose the address again before the next read, if its contact's address changes once more.
 		if err := store.InsertGuest(ctx, c.Tx, c.Caller.Organization.ID, publicid.NewUser(), contact, hash); err != nil {
 			return nil, err
 		}
@@ -38,7 +38,7 @@ func guestOf(ctx context.Context, c *change.Change, contact *publicid.Contact, h
 	return nil, errors.Errorf("a guest of the address came and went %d times", guestTries)
 }
 
-// findGuest returns nil where there is none.
+// findGuest returns nil if there is no guest.
 func findGuest(ctx context.Context, c *change.Change, contact *publicid.Contact, hash *[]byte) (*db.User, error) {
 	var person []predicate.User
 	if contact != nil {

@@ -37,9 +37,9 @@ func TestMergesAtTheSameMoment(t *testing.T) {
 	})
 }
 
-// withQuickDeadlocks is together on a database that looks for deadlocks after 20 ms
-// instead of a second: where there are many, a test of them would take too long. How
-// many there were is in the log.
+// withQuickDeadlocks is together on a database that detects deadlocks after 20 ms instead of a
+// second, because a test with many deadlocks would take too long. The log has the number of
+// deadlocks.
 func withQuickDeadlocks(t *testing.T, tests map[string]func(*testing.T, *tenant), environ ...string) {
 	t.Helper()
 	url := testkit.Database(t)
@@ -63,7 +63,7 @@ func deadlocks(t *testing.T, url string) (count int) {
 	return count
 }
 
-// posts makes some on one board and returns their ids.
+// posts makes posts on one board and returns their ids.
 func (n *tenant) posts(t *testing.T, count int) []string {
 	t.Helper()
 	board, made := n.Board(t), make([]string, count)
@@ -86,13 +86,13 @@ func merging(by *tenant, into string, sources ...string) request {
 	return request{by, http.MethodPost, "/v1/posts/" + into + "/merge", object{"sourceIds": sources}}
 }
 
-// shuffled lets requests start in another order each time.
+// shuffled returns the requests in random order.
 func shuffled(requests []request) []request {
 	rand.Shuffle(len(requests), func(i, j int) { requests[i], requests[j] = requests[j], requests[i] })
 	return requests
 }
 
-// countersAreExact compares posts with the rows that they count, deleted posts too.
+// countersAreExact compares the counters of posts, including deleted posts, with the rows.
 func (n *tenant) countersAreExact(t *testing.T, posts []string) {
 	t.Helper()
 	ctx, client := n.Context(t.Context()), n.App.Store.Client()
@@ -104,9 +104,9 @@ func (n *tenant) countersAreExact(t *testing.T, posts []string) {
 	}
 }
 
-// mergesAreSound makes sure that a merge leads to a live post in one step, and that
-// nothing is left on what was merged. It returns where each live post leads to,
-// itself where it isn't merged.
+// mergesAreSound checks that each merge leads to a live post in one step, and that merged posts
+// have no votes or comments. It returns the target of each live post, or the post itself if it is
+// not merged.
 func (n *tenant) mergesAreSound(t *testing.T, posts []string) map[string]string {
 	t.Helper()
 	n.countersAreExact(t, posts)
@@ -128,7 +128,7 @@ func (n *tenant) mergesAreSound(t *testing.T, posts []string) map[string]string 
 	return roots
 }
 
-// votersOf are the members whose votes a post has.
+// votersOf returns the members who voted for a post.
 func (n *tenant) votersOf(t *testing.T, on string) []string {
 	t.Helper()
 	voters := []string{}
@@ -139,8 +139,8 @@ func (n *tenant) votersOf(t *testing.T, on string) []string {
 	return voters
 }
 
-// party is what several members do at once on some posts: each votes on two of
-// them, comments on one and replies to a comment on another.
+// party returns concurrent requests of several members on some posts. Each member votes on two
+// posts, comments on one and replies to a comment on another.
 func party(members []*tenant, posts, first []string) []request {
 	var all []request
 	for i, m := range members {
@@ -151,7 +151,7 @@ func party(members []*tenant, posts, first []string) []request {
 	return all
 }
 
-// heard is requests with their answers.
+// heard has requests and their answers.
 type heard struct {
 	requests []request
 	answers  []apptest.Answer
@@ -159,8 +159,8 @@ type heard struct {
 
 func hear(t *testing.T, requests []request) heard { return heard{requests, race(t, requests)} }
 
-// amid races a party on some posts with other requests, and makes sure that
-// whatever was accepted is found where its post was merged into.
+// amid runs a party concurrently with other requests. It checks that every accepted vote and
+// comment is on the target of its post's merge.
 func amid(t *testing.T, n *tenant, members []*tenant, posts []string, others ...request) heard {
 	t.Helper()
 	var comments []request
@@ -178,8 +178,8 @@ func amid(t *testing.T, n *tenant, members []*tenant, posts []string, others ...
 	return during
 }
 
-// arrived makes sure that each member counts once on what the posts of their votes
-// were merged into, and that each comment stands there once.
+// arrived checks that each member has exactly one vote on the targets of the member's posts, and
+// that each comment is there once.
 func (n *tenant) arrived(t *testing.T, posts []string, all ...heard) {
 	t.Helper()
 	roots := n.mergesAreSound(t, posts)
@@ -206,7 +206,7 @@ func (n *tenant) arrived(t *testing.T, posts []string, all ...heard) {
 	}
 }
 
-// merges are the statuses of the merges among the answers.
+// merges returns the statuses of the merges among the answers.
 func (h heard) merges() map[int]int {
 	var merges []apptest.Answer
 	for i, r := range h.requests {
@@ -227,8 +227,7 @@ func mergeAmid(t *testing.T, n *tenant) {
 	}
 }
 
-// The voters who come by way of a merged post hold that one while they wait for
-// its target, which is merged itself.
+// Voters on a merged post hold its lock while they wait for its target, which is also being merged.
 func mergeAgainAmid(t *testing.T, n *tenant) {
 	members := n.members(t, 8)
 	for range 4 {
@@ -238,8 +237,7 @@ func mergeAgainAmid(t *testing.T, n *tenant) {
 	}
 }
 
-// Members vote, all by way of the first post, while it is merged from one post into
-// the next.
+// Members vote on the first post while it is merged from one post into the next.
 func mergeOnAndOn(t *testing.T, n *tenant) {
 	members, posts := n.members(t, many), n.posts(t, 10)
 	all := make([]request, len(members))
@@ -263,7 +261,7 @@ func mergeOnAndOn(t *testing.T, n *tenant) {
 	require.Len(t, n.votersOf(t, posts[len(posts)-1]), len(members))
 }
 
-// Each member has one vote. Those who take it back while it moves have none then.
+// Each member has one vote. Members who retract it while it moves end with no vote.
 func mergeAmidRetractions(t *testing.T, n *tenant) {
 	members := n.members(t, 12)
 	for range 4 {
@@ -295,7 +293,7 @@ func mergeBothWays(t *testing.T, n *tenant) {
 	}
 }
 
-// merged are the posts that lead to another one.
+// merged returns the posts that are merged into another post.
 func merged(roots map[string]string) []string {
 	var all []string
 	for id, root := range roots {
@@ -334,7 +332,7 @@ func mergeTwice(t *testing.T, n *tenant) {
 	}
 }
 
-// anyMerges are merges of some posts into one another, wherever chance has it.
+// anyMerges returns merges between random posts.
 func anyMerges(n *tenant, posts []string, count int) []request {
 	var all []request
 	for range count {

@@ -21,28 +21,26 @@ import (
 	"earshot/internal/testkit/apptest"
 )
 
-// shifting is a list whose rows come and go while it is read.
+// shifting is a list whose rows change while it is read.
 type shifting struct {
 	path string // with a query, if it has one
-	// add puts a row into the list and returns its id; drop takes it out again.
+	// add inserts a row into the list and returns its id. Drop removes the row.
 	add  func(t *testing.T) string
 	drop func(t *testing.T, id string)
-	// order compares two rows; whoever comes first in the list is less.
+	// order compares two rows in the order of the list.
 	order func(a, b object) int
 }
 
 const (
-	// In a list there are as many rows that stay as such that writers take out.
+	// The rows that stay. Writers remove as many other rows.
 	staying    = 20
 	mostWrites = 80
 	rounds     = 2
-	// Of the writes that put rows in, because an organization may have 100 API keys: 40 rows
-	// are there to begin with.
+	// The limit for inserts: an organization may have 100 API keys, and 40 rows exist at the start.
 	mostAdded = 25
 )
 
-// Nothing that is there throughout is missed or comes twice, whatever writers do to
-// the rows around it.
+// Rows that exist throughout are read exactly once, despite concurrent writes.
 func TestAListThatChangesIsReadExactly(t *testing.T) {
 	t.Parallel()
 	seed := rand.Uint64()
@@ -109,7 +107,7 @@ func ids(rows []object) []string {
 	return out
 }
 
-// pages reads a list page by page; between is called after each but the last.
+// pages reads a list page by page. It calls between after each page except the last.
 func (n *tenant) pages(t *testing.T, path string, limit int, between func()) []object {
 	t.Helper()
 	path += map[bool]string{true: "&", false: "?"}[strings.Contains(path, "?")]
@@ -132,7 +130,7 @@ func (n *tenant) pages(t *testing.T, path string, limit int, between func()) []o
 	}
 }
 
-// dice are a source of chance that goroutines can share.
+// dice is a random source that goroutines can share.
 type dice struct {
 	mu     sync.Mutex
 	random *rand.Rand
@@ -144,18 +142,18 @@ func (d *dice) roll(sides int) int {
 	return d.random.IntN(sides)
 }
 
-// writers change a list until they are stopped, or have written enough.
+// writers change a list until they are stopped or have done enough writes.
 type writers struct {
 	all     sync.WaitGroup
 	stopped chan struct{}
-	writes  chan struct{} // one of each write, closed after the last
+	writes  chan struct{} // a value for each write, closed after the last
 	chance  *dice
 
 	mu     sync.Mutex
-	doomed []string // what there is to take out
+	doomed []string // rows that can be removed
 }
 
-// startWriters lets one writer put rows in and two take some out.
+// startWriters starts one writer that inserts rows and two that remove rows.
 func startWriters(t *testing.T, l shifting, d *dice, doomed []string) *writers {
 	t.Helper()
 	drop := func(id string) { l.drop(t, id) }
@@ -186,7 +184,7 @@ func startWriters(t *testing.T, l shifting, d *dice, doomed []string) *writers {
 // wrote waits for a write, so that the reader doesn't run ahead of the writers.
 func (w *writers) wrote() { <-w.writes }
 
-// stop ends the writers and returns what they left to take out.
+// stop ends the writers and returns the rows that they have not removed.
 func (w *writers) stop() []string {
 	close(w.stopped)
 	w.all.Wait()
@@ -216,7 +214,7 @@ func oldestFirst(a, b object) int { return cmp.Compare(a["id"].(string), b["id"]
 
 func newestFirst(a, b object) int { return oldestFirst(b, a) }
 
-// removing takes rows out by DELETE under a path.
+// removing returns a function that removes a row by DELETE under a path.
 func (n *tenant) removing(path string, body any) func(*testing.T, string) {
 	return func(t *testing.T, id string) {
 		t.Helper()
@@ -225,7 +223,7 @@ func (n *tenant) removing(path string, body any) func(*testing.T, string) {
 	}
 }
 
-// making puts rows in by POST.
+// making returns a function that inserts a row by POST.
 func (n *tenant) making(path string, body func() any) func(*testing.T) string {
 	return func(t *testing.T) string {
 		t.Helper()
@@ -233,14 +231,14 @@ func (n *tenant) making(path string, body func() any) func(*testing.T) string {
 	}
 }
 
-// keyOfAnother makes a key for a new member: one alone may have but a few.
+// keyOfAnother makes a key for a new member, because one member may have only a few keys.
 func (n *tenant) keyOfAnother(t *testing.T) string {
 	t.Helper()
 	member := n.ID(t, "/v1/members", object{"email": unique() + "@example.com", "name": "x"})
 	return n.ID(t, "/v1/api-keys", object{"name": "x", "scope": "read", "memberId": member})
 }
 
-// unique is a text that isn't used yet, good for slugs and names.
+// unique returns an unused text that is valid in slugs and names.
 func unique() string { return strings.ToLower(crand.Text()) }
 
 func boardList(_ *testing.T, n *tenant, _ *dice) shifting {
@@ -265,7 +263,7 @@ func entryList(t *testing.T, n *tenant, _ *dice) shifting {
 	return shifting{entries, create, n.removing("/v1/changelog/", nil), newestFirst}
 }
 
-// Keys that are revoked stay in the list, so these are taken out of the database.
+// Revoked keys stay in the list, so drop deletes rows in the database.
 func keyList(_ *testing.T, n *tenant, _ *dice) shifting {
 	create := n.keyOfAnother
 	drop := func(t *testing.T, id string) {
@@ -280,7 +278,7 @@ func memberList(_ *testing.T, n *tenant, _ *dice) shifting {
 	return shifting{"/v1/members", create, n.removing("/v1/members/", nil), oldestFirst}
 }
 
-// Nothing deletes single deliveries, so these are taken out of the database.
+// The API cannot delete a single delivery, so drop deletes rows in the database.
 func deliveryList(t *testing.T, n *tenant, _ *dice) shifting {
 	log := "/v1/webhooks/" + n.Listen(t, event.PostCreated) + "/deliveries"
 	n.Post(t)
@@ -321,8 +319,8 @@ func voteList(t *testing.T, n *tenant, _ *dice) shifting {
 	return shifting{votes, create, drop, newestFirst}
 }
 
-// A comment that is deleted over the API stays as a tombstone; half of them are
-// taken out of the database instead.
+// The API turns a deleted comment into a tombstone, which stays in the list. Half of the comments
+// are therefore deleted in the database.
 func commentList(t *testing.T, n *tenant, d *dice) shifting {
 	comments := n.Post(t) + "/comments"
 	var threads []string
@@ -354,7 +352,7 @@ func commentList(t *testing.T, n *tenant, d *dice) shifting {
 	}}
 }
 
-// A post leaves the list of its contact when it is deleted, or given to nobody.
+// A post leaves its contact's list when it is deleted or its contact is removed.
 func contactPostList(t *testing.T, n *tenant, d *dice) shifting {
 	contact := n.ID(t, "/v1/contacts", object{})
 	create := n.making(n.Board(t)+"/posts", func() any { return object{"title": unique(), "contactId": contact} })
@@ -369,8 +367,8 @@ func contactPostList(t *testing.T, n *tenant, d *dice) shifting {
 	return shifting{"/v1/contacts/" + contact + "/posts", create, drop, newestFirst}
 }
 
-// postsBy are the posts of a board with values of all kinds, which are written at
-// once with each post: a value that moved later could move past the reader.
+// postsBy makes posts with all kinds of values. Each post gets its values when it is inserted,
+// because a later change could move it past the reader.
 func postsBy(query string) func(*testing.T, *tenant, *dice) shifting {
 	return func(t *testing.T, n *tenant, d *dice) shifting {
 		t.Helper()
@@ -393,7 +391,7 @@ func postsBy(query string) func(*testing.T, *tenant, *dice) shifting {
 	}
 }
 
-// paidVote is the vote of a new contact that pays so many cents.
+// paidVote adds the vote of a new contact with this revenue in cents.
 func (n *tenant) paidVote(t *testing.T, on publicid.Post, cents int64) {
 	t.Helper()
 	ctx, client := n.Context(t.Context()), n.App.Store.Client()
@@ -402,18 +400,18 @@ func (n *tenant) paidVote(t *testing.T, on publicid.Post, cents int64) {
 	client.Vote.Create().SetPostID(on).SetContactID(payer.ID).ExecX(ctx)
 }
 
-// someTime is one of few, so that many are equal.
+// someTime returns one of a few times, so that many are equal.
 func someTime(d *dice) time.Time {
 	return time.Date(2026, 1, 1, 0, 0, 0, 1000*d.roll(5), time.UTC)
 }
 
 func postOrder(query string) func(a, b object) int {
 	falling := map[string]func(object) string{
-		"votes":   func(p object) string { return p["voteCount"].(json.Number).String() }, // of one digit
+		"votes":   func(p object) string { return p["voteCount"].(json.Number).String() }, // a single digit
 		"active":  func(p object) string { return at(p["lastActivityAt"]) },
 		"export":  func(p object) string { return fmt.Sprint(strings.Contains(p["title"].(string), "Export")) },
 		"newest":  func(object) string { return "" },
-		"revenue": func(p object) string { return p["revenue"].(object)["mrrCents"].(json.Number).String() }, // of one digit
+		"revenue": func(p object) string { return p["revenue"].(object)["mrrCents"].(json.Number).String() }, // a single digit
 	}
 	_, sort, ok := strings.Cut(query, "sort=")
 	if !ok {
@@ -424,7 +422,7 @@ func postOrder(query string) func(a, b object) int {
 	}
 }
 
-// at is a timestamp of an answer in a form that sorts as text.
+// at returns an answer's timestamp in a form that sorts as text.
 func at(v any) string {
 	moment, err := time.Parse(time.RFC3339Nano, v.(string))
 	if err != nil {
@@ -433,7 +431,7 @@ func at(v any) string {
 	return moment.UTC().Format("2006-01-02T15:04:05.000000000")
 }
 
-// contactsBy are contacts with values of all kinds, see postsBy.
+// contactsBy makes contacts with all kinds of values, as postsBy does.
 func contactsBy(query string) func(*testing.T, *tenant, *dice) shifting {
 	return func(_ *testing.T, n *tenant, d *dice) shifting {
 		create := func(t *testing.T) string {
@@ -458,7 +456,7 @@ func contactOrder(query string) func(a, b object) int {
 	falling := func(object) string { return "" }
 	switch {
 	case strings.Contains(query, "sort=mrr"):
-		falling = func(c object) string { // of one digit; null is behind 0
+		falling = func(c object) string { // a single digit; null sorts after 0
 			revenue, _ := c["mrrCents"].(json.Number)
 			return revenue.String()
 		}

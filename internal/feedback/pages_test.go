@@ -11,14 +11,14 @@ import (
 	"earshot/internal/event"
 )
 
-// A list with a way to make one more item of it.
+// list is a list and a function that adds an item to it.
 type list struct {
 	path string
 	make func(i int) string
-	// newest first; the others are oldest first.
+	// If newestFirst is false, the list is oldest first.
 	newestFirst bool
 	standard    int
-	// whole is a list that comes whole where no page is asked for.
+	// whole is true if the list returns all items when the request asks for no page.
 	whole bool
 }
 
@@ -126,8 +126,8 @@ func walks(t *testing.T, n *tenant, l list) {
 	growing(t, n, l, want)
 }
 
-// growing walks while items are added: nothing that was there is missed or
-// comes twice.
+// growing reads a list while items are added. It checks that the existing items are read exactly
+// once.
 func growing(t *testing.T, n *tenant, l list, want []string) {
 	t.Helper()
 	i := len(want)
@@ -233,7 +233,7 @@ func cursorsOfFilters(t *testing.T, n *tenant) {
 	n.cursorsDiffer(t, hook+"/deliveries?limit=1", "", "&eventType=post.created", "&since=2026-03-12T10:41:07Z")
 }
 
-// cursorsDiffer takes the cursor of each list to all the others.
+// cursorsDiffer sends the cursor of each list to all other lists.
 func (n *tenant) cursorsDiffer(t *testing.T, path string, orders ...string) {
 	t.Helper()
 	for _, from := range orders {

@@ -6,8 +6,7 @@ import (
 	"earshot/internal/change"
 )
 
-// patchDocument puts a body's document into an update where it says something
-// else than before.
+// patchDocument sets a body's document in an update if it differs from the old one.
 func patchDocument[U any](body Body, old json.RawMessage, set func(json.RawMessage) U, empty func() U) {
 	switch document := body.document(); {
 	case change.SameJSON(document, old):

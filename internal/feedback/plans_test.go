@@ -17,12 +17,12 @@ import (
 	"earshot/internal/testkit"
 )
 
-// The plan of a board's list is kept, so it must be good for a board that has all posts and
-// for one that has none.
+// Postgres caches the plan of a board's list. The plan must therefore suit a board with all posts
+// and a board with none.
 func TestTheKeptPlanOfABoardsListReadsAndSortsOnlyAPage(t *testing.T) {
 	t.Parallel()
 	s, c, last := testkit.Asked(t)
-	// A large board of one organization, and a hundred of another with a post each.
+	// A large board of one organization, and a hundred boards of another with one post each.
 	_, err := c.Exec(t.Context(), `
 		INSERT INTO organizations (id, created_at, updated_at, name) SELECT gen_random_uuid(), now(), now(), n::text FROM generate_series(0, 1) n;
 		INSERT INTO boards (id, organization_id, created_at, updated_at, name, slug)
@@ -45,12 +45,12 @@ func TestTheKeptPlanOfABoardsListReadsAndSortsOnlyAPage(t *testing.T) {
 			require.NoError(t, err)
 			plan := testkit.KeptPlan(t, c, last.Last())
 			testkit.RequireIndexed(t, plan, "posts", "board_id")
-			require.NotContains(t, plan, "Sort Key: posts") // tags may be sorted
+			require.NotContains(t, plan, "Sort Key: posts") // a sort of tags is allowed
 		}
 	}
 }
 
-// A copy that polls costs what has changed, and a walk through everything sorts nothing.
+// A poll reads only the changes, and a read of the whole list sorts no rows.
 func TestAPageInTheOrderOfChangesReadsOnlyWhatHasChanged(t *testing.T) {
 	t.Parallel()
 	s, c, last := testkit.Asked(t)

@@ -16,11 +16,11 @@ import (
 	"earshot/internal/store"
 )
 
-// DeletePost takes a post away from everybody, and out of the changelog entries
-// that link it. Its rows stay. Deleting it again is problem.NotFound.
+// DeletePost marks a post as deleted, so that no reader sees it, and removes it from the changelog
+// entries that link it. Its rows stay. Deleting it again is problem.NotFound.
 func (s *Service) DeletePost(ctx context.Context, id publicid.Post) error {
 	return s.changes.Run(ctx, func(c *change.Change) error {
-		// For good, so that nobody refers to it meanwhile.
+		// The strongest lock prevents new references to the post.
 		found, err := lockIDs(ctx, c, sql.WithLockClause("FOR UPDATE"), post.Or(post.ID(id), post.MergedIntoID(id)))
 		if err != nil {
 			return err
@@ -36,12 +36,12 @@ func (s *Service) DeletePost(ctx context.Context, id publicid.Post) error {
 		if err := unlinkPost(ctx, c, id); err != nil {
 			return err
 		}
-		// Comments that wait to be looked at have nowhere to appear any more.
+		// Comments that wait for moderation no longer have a post.
 		if _, err := c.Submission.Delete().Where(submission.PostID(id)).Exec(ctx); err != nil {
 			return errors.Wrap(err, "remove what waits for the post")
 		}
 		at := store.Now()
-		// What was merged into it stands for itself again.
+		// Posts that were merged into this one become independent again.
 		if err := c.Post.Update().Where(post.MergedIntoID(id)).ClearMergedIntoID().SetUpdatedAt(at).Exec(ctx); err != nil {
 			return errors.Wrap(err, "let go of what was merged into the post")
 		}
@@ -52,7 +52,7 @@ func (s *Service) DeletePost(ctx context.Context, id publicid.Post) error {
 	})
 }
 
-// loadPost loads a post that is locked.
+// loadPost loads a post that is already locked.
 func loadPost(ctx context.Context, c *change.Change, id publicid.Post) (*Post, error) {
 	found, err := c.Post.Get(ctx, id)
 	if err != nil {

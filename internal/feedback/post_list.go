@@ -23,7 +23,7 @@ func (s *Service) Posts(ctx context.Context, on publicid.Board, q PostQuery) (pa
 	if err != nil {
 		return page.Page[*Post]{}, err
 	}
-	if len(in.tags) > 0 { // of which some may be there, and find posts
+	if len(in.tags) > 0 { // some of the tags may exist and match posts
 		if err := s.mustHaveListed(ctx, on, in); err != nil {
 			return page.Page[*Post]{}, err
 		}
@@ -36,7 +36,7 @@ func (s *Service) Posts(ctx context.Context, on publicid.Board, q PostQuery) (pa
 		return page.Page[*Post]{}, errors.Wrap(err, "list posts")
 	}
 	if len(found.Items) == 0 && len(in.tags) == 0 {
-		// Where there are posts, there are their board and contact.
+		// Only an empty list needs this check, because posts imply their board and contact.
 		if err := s.mustHaveListed(ctx, on, in); err != nil {
 			return page.Page[*Post]{}, err
 		}
@@ -48,8 +48,8 @@ func (s *Service) Posts(ctx context.Context, on publicid.Board, q PostQuery) (pa
 
 type postPlace = func(*store.ListedPost) []string
 
-// postPlaces finds a page of posts, and says where a post of it stands in the list. A search that the database
-// can not read finds nothing.
+// postPlaces finds a page of posts. It also returns a function that computes the place of a post in
+// the list. A search that the database cannot read finds nothing.
 func (s *Service) postPlaces(ctx context.Context, on publicid.Board, in checkedPostQuery) (page.Page[*store.ListedPost], postPlace, error) {
 	found, place, err := s.foundPlaces(ctx, on, in)
 	if store.UnreadableSearch(err) {
@@ -77,8 +77,8 @@ func (s *Service) foundPlaces(ctx context.Context, on publicid.Board, in checked
 	return out, in.place, nil
 }
 
-// listed reads the first posts of a list behind its cursor, those of a search only
-// if there is one. Stopped is as in page.Search.
+// listed reads the first posts of a list after its cursor. If there is a search, it reads only the
+// posts that match. Stopped is as in page.Search.
 func (s *Service) listed(ctx context.Context, on publicid.Board, in checkedPostQuery, limit int) (rows []*store.ListedPost, stopped **store.ListedPost, err error) {
 	if in.q != "" {
 		return s.search(on, in, store.TitleOrText).First(ctx, limit)
@@ -93,8 +93,8 @@ func (s *Service) readPosts(ctx context.Context, of store.PageOf[predicate.Post]
 	return store.PostPages.Read(ctx, s.store, of)
 }
 
-// mustHaveListed makes sure that the board, and what is filtered by, is the organization's,
-// so that a list isn't empty only because of a slip.
+// mustHaveListed checks that the board and the resources in the filters belong to the organization.
+// A wrong id is then an error and not an empty list.
 func (s *Service) mustHaveListed(ctx context.Context, on publicid.Board, in checkedPostQuery) error {
 	tags := distinctTags(in.tags)
 	there, err := s.store.WhatIsThere(ctx, on, in.contact, tags)
@@ -111,12 +111,12 @@ func (s *Service) mustHaveListed(ctx context.Context, on publicid.Board, in chec
 	return nil
 }
 
-// on are the live posts of the board behind the cursor that the filters let through.
+// on matches the live posts of the board after the cursor that pass the filters.
 func (in *checkedPostQuery) on(board publicid.Board) []predicate.Post {
 	return append(in.filters(), post.BoardID(board), post.DeletedAtIsNil())
 }
 
-// columns are what the list goes by, all falling.
+// columns returns the columns that order the list, all descending.
 func (in *checkedPostQuery) columns() []string {
 	switch in.sort {
 	case sortVotes:
@@ -127,7 +127,8 @@ func (in *checkedPostQuery) columns() []string {
 	return []string{post.FieldID}
 }
 
-// behind are the values of the columns where the page before ended; nil is from the start.
+// behind returns the values of the columns at the end of the previous page, or nil for the first
+// page.
 func (in *checkedPostQuery) behind() []any {
 	switch {
 	case in.last == nil:
@@ -138,7 +139,7 @@ func (in *checkedPostQuery) behind() []any {
 	return []any{in.value, *in.last}
 }
 
-// rows are the list but for the search: along the board's index where nothing is filtered.
+// rows returns the list without the search. If nothing is filtered, it follows the board's index.
 func (in *checkedPostQuery) rows(on publicid.Board) store.PageOf[predicate.Post] {
 	if in.sort == sortRevenue {
 		return in.revenueRows(on)
@@ -154,7 +155,7 @@ func (in *checkedPostQuery) order() string { return store.Falling(post.Table, in
 // newestPosts is the order of posts by their creation.
 var newestPosts = store.Falling(post.Table, post.FieldID)
 
-// filters are those of the query and its cursor, but the search.
+// filters returns the conditions of the query and its cursor, except the search.
 func (in *checkedPostQuery) filters() (all []predicate.Post) {
 	if in.statuses != nil {
 		all = append(all, post.StatusIn(in.statuses...))
@@ -173,7 +174,7 @@ func (in *checkedPostQuery) filters() (all []predicate.Post) {
 	return all
 }
 
-// tagged are the posts that carry any of the tags.
+// tagged matches the posts with any of the tags.
 func tagged(tags []publicid.Tag) predicate.Post {
 	return func(s *sql.Selector) {
 		links := sql.Table(posttag.Table)
@@ -198,8 +199,7 @@ func (in *checkedPostQuery) place(p *store.ListedPost) []string {
 	return []string{p.ID.String()}
 }
 
-// ContactPosts lists the live posts that are attached to a contact, on all
-// boards, newest first.
+// ContactPosts lists a contact's live posts on all boards, newest first.
 func (s *Service) ContactPosts(ctx context.Context, of publicid.Contact, q page.Query) (page.Page[*Post], error) {
 	var bad problem.Fields
 	limit := q.Size(&bad, page.Standard, page.Max)
@@ -217,7 +217,7 @@ func (s *Service) ContactPosts(ctx context.Context, of publicid.Contact, q page.
 		return page.Page[*Post]{}, errors.Wrap(err, "list the contact's posts")
 	}
 	if len(rows) == 0 {
-		// Where there are posts, there is their contact.
+		// Only an empty list needs this check, because posts imply their contact.
 		if _, err := contacts.OnlyContact(ctx, s.store.Client().Contact.Query().Where(contact.ID(of))); err != nil {
 			return page.Page[*Post]{}, err
 		}

@@ -40,7 +40,7 @@ func TestAListOfPosts(t *testing.T) {
 	})
 }
 
-// shown is a member of each item of a list's first page.
+// shown returns a field of each item of a list's first page.
 func (n *tenant) shown(t *testing.T, path, member string) []string {
 	t.Helper()
 	found, _ := n.pageOf(t, path, member)
@@ -58,8 +58,8 @@ func (n *tenant) pageOf(t *testing.T, path, member string) (found []string, next
 	return found, next
 }
 
-// paged is a member of each item of a whole list whose path has a query, read
-// in pages that must be full until the last.
+// paged reads a whole list and returns a field of each item. All pages except the last must be
+// full. The path has a query.
 func (n *tenant) paged(t *testing.T, path string, limit int, member string) []string {
 	t.Helper()
 	var all []string
@@ -74,13 +74,13 @@ func (n *tenant) paged(t *testing.T, path string, limit int, member string) []st
 	}
 }
 
-// say puts a post with a title and a text on a board, and returns its path.
+// say adds a post with a title and a text to a board, and returns its path.
 func (n *tenant) say(t *testing.T, board, title, text string) string {
 	t.Helper()
 	return "/v1/posts/" + n.ID(t, board+"/posts", object{"title": title, "body": object{"text": text}})
 }
 
-// votedBy has the post voted for by so many people of the public flow.
+// votedBy adds this number of votes from the public flow.
 func (n *tenant) votedBy(t *testing.T, post string, voters int) {
 	t.Helper()
 	for i := range voters {
@@ -93,7 +93,7 @@ func postsWalked(t *testing.T, n *tenant) {
 	walks(t, n, list{path, func(i int) string { return n.ID(t, path, object{"title": fmt.Sprint(i)}) }, true, 25, false})
 }
 
-// numbered are posts on a board with the titles 0 and up, in this order.
+// numbered makes posts with the titles 0, 1, 2, … on a board, in this order.
 func (n *tenant) numbered(t *testing.T, count int) (board string, posts []string) {
 	t.Helper()
 	board = n.Board(t)
@@ -105,7 +105,7 @@ func (n *tenant) numbered(t *testing.T, count int) (board string, posts []string
 
 func newestPosts(t *testing.T, n *tenant) {
 	board, posts := n.numbered(t, 4)
-	n.ID(t, posts[1]+"/votes", nil) // moves nothing here
+	n.ID(t, posts[1]+"/votes", nil) // does not change these orders
 	for _, path := range []string{"/posts", "/posts?sort=newest"} {
 		require.Equal(t, []string{"3", "2", "1", "0"}, n.shown(t, board+path, "title"), path)
 	}
@@ -124,7 +124,7 @@ func mostVotedPosts(t *testing.T, n *tenant) {
 
 func mostActivePosts(t *testing.T, n *tenant) {
 	board, posts := n.numbered(t, 6)
-	// The same moment for all: only the store can do that.
+	// All posts get the same time, which only the store can set.
 	n.App.Store.Client().Post.Update().SetLastActivityAt(n.Owner.CreatedAt).ExecX(n.Context(t.Context()))
 	active := func() []string { return n.shown(t, board+"/posts?sort=active", "title") }
 	require.Equal(t, []string{"5", "4", "3", "2", "1", "0"}, active(), "the newest of those at the same moment")
@@ -145,7 +145,7 @@ func postPages(t *testing.T, n *tenant) {
 	for i, voters := range []int{2, 0, 1, 2, 0, 2, 1} {
 		n.votedBy(t, posts[i], voters)
 	}
-	for _, i := range []int{3, 0, 6} { // titles that match by themselves
+	for _, i := range []int{3, 0, 6} { // titles that match without the text
 		n.Patch(t, posts[i], object{"title": fmt.Sprint(i, " word")})
 	}
 	at := time.Now().UTC().Truncate(time.Microsecond)
@@ -251,7 +251,7 @@ func postsByContact(t *testing.T, n *tenant) {
 	require.Empty(t, n.shown(t, n.Board(t)+"/posts?contactId="+ada, "title"))
 }
 
-// Every post lacks one of what is asked for, but for two.
+// All posts except two fail one of the filters.
 func postsByEverything(t *testing.T, n *tenant) {
 	board := n.Board(t)
 	tag, contact := n.ID(t, board+"/tags", object{"name": "a"}), n.Identify(t, object{"externalUserId": "ada"})["id"].(string)
@@ -333,7 +333,7 @@ func badPostFilters(t *testing.T, n *tenant) {
 	n.shown(t, board+"/posts?limit=100&tagIds="+strings.Repeat(tag+",", 49)+tag, "id")
 }
 
-// distinctFields are the fields of "field rule" pairs, without the rules.
+// distinctFields returns the fields of "field rule" pairs, without the rules.
 func distinctFields(pairs []string) []string {
 	var fields []string
 	for _, pair := range pairs {
@@ -366,7 +366,7 @@ func foreignPostFilters(t *testing.T, n *tenant) {
 	n.Refused(t, "ERR_NOT_FOUND", http.MethodGet, board+"/posts?tagIds="+mine, nil)
 }
 
-// A cursor is a place in the order, and no post has to be there.
+// A cursor is a place in the order. Its post need not exist.
 func cursorsOutlivePosts(t *testing.T, n *tenant) {
 	for _, sort := range []string{"relevance", "newest", "votes", "active", "revenue&currency=EUR"} {
 		board, posts := n.numbered(t, 4)
@@ -378,7 +378,7 @@ func cursorsOutlivePosts(t *testing.T, n *tenant) {
 		require.Equal(t, []string{"3", "2"}, first, sort)
 		n.Make(t, http.MethodDelete, posts[2], nil)
 		require.Equal(t, []string{"1", "0"}, n.shown(t, path+"&cursor="+cursor, "title"), sort)
-		n.ID(t, posts[3]+"/votes", nil) // further up in every order
+		n.ID(t, posts[3]+"/votes", nil) // moves the post up in every order
 		require.Equal(t, []string{"1", "0"}, n.shown(t, path+"&cursor="+cursor, "title"), sort)
 	}
 }
@@ -408,7 +408,7 @@ func foreignPostCursors(t *testing.T, n *tenant) {
 	}
 }
 
-// A cursor is opaque, but nobody is kept from looking inside.
+// A cursor is opaque, but a client can still decode it.
 func forgedPostCursors(t *testing.T, n *tenant) {
 	board, posts := n.numbered(t, 2)
 	id := strings.TrimPrefix(posts[0], "/v1/posts/")
@@ -418,7 +418,7 @@ func forgedPostCursors(t *testing.T, n *tenant) {
 	}
 	for _, place := range []string{"votes/9223372036854775807", "votes/-9223372036854775808", "active/0000-01-01T00:00:00Z", "active/9999-12-31T23:59:59.999999999Z"} {
 		sort, value, _ := strings.Cut(place, "/")
-		n.shown(t, at("sort="+sort, value+"/"+id), "id") // a place like any other
+		n.shown(t, at("sort="+sort, value+"/"+id), "id") // a valid place
 	}
 	for _, test := range []struct{ query, place string }{
 		{"sort=newest", "" + id[:29]},
@@ -434,7 +434,7 @@ func forgedPostCursors(t *testing.T, n *tenant) {
 		{"sort=revenue&currency=EUR", "some/" + id},
 		{"q=word", "" + id},
 		{"q=word", "x/" + id},
-		// There are two steps of relevance.
+		// Relevance has only the steps 1 and 2.
 		{"q=word", "0/" + id},
 		{"q=word", "3/" + id},
 		{"q=word", "-5/" + id},
@@ -458,7 +458,7 @@ func TestASearchOfPosts(t *testing.T) {
 	})
 }
 
-// library is a board with something to search for.
+// library makes a board with posts to search.
 func (n *tenant) library(t *testing.T) string {
 	t.Helper()
 	board := n.Board(t)
@@ -475,7 +475,7 @@ func (n *tenant) library(t *testing.T) string {
 	return board
 }
 
-// finds checks what is found for each search, by the beginnings of the titles.
+// finds checks the results of each search by the beginnings of the titles.
 func (n *tenant) finds(t *testing.T, board string, searches map[string]string) {
 	t.Helper()
 	for q, want := range searches {
@@ -504,7 +504,7 @@ func searchedSyntax(t *testing.T, n *tenant) {
 		"dark -payment": "Dark", "dark -night": "Mode", "mode -dark": "", `mode -"dark mode"`: "Mode",
 		"export or shortcut": "Keyboard Exporting", "export OR pdf night": "Exporting",
 		"-dark -export -shortcut": "反馈 Ärger", "night or ages": "Mode Dark",
-		// A dash of several hyphens excludes nothing, and of several exclusions in a row one counts.
+		// A dash of several hyphens excludes nothing. Several exclusions in a row count as one.
 		"dark --- payment": "Mode", "--dark": "Dark Mode", "dark--payment": "Mode", "dark - - -payment": "Dark", "dark- -payment": "Dark",
 	})
 }
@@ -532,7 +532,7 @@ func searchedRelevance(t *testing.T, n *tenant) {
 	require.Equal(t, []string{"title 3: export pdf", "title 2: pdf exports"}, n.shown(t, board+"/posts?limit=2&q=pdf+export", "title"))
 }
 
-// Nothing of this is an error, whatever it finds.
+// None of these searches is an error.
 func searchedAnything(t *testing.T, n *tenant) {
 	board := n.library(t)
 	for _, q := range []string{
@@ -546,8 +546,7 @@ func searchedAnything(t *testing.T, n *tenant) {
 	}
 }
 
-// The service cleans the words before the database reads them. Here the database gets words
-// that it refuses all the same.
+// The service cleans the words of a search. This test gives the database words that it refuses.
 func TestASearchThatTheDatabaseCanNotReadFindsNothing(t *testing.T) {
 	t.Parallel()
 	database := testkit.Database(t)
@@ -610,13 +609,13 @@ func searchedMerged(t *testing.T, n *tenant) {
 	require.Equal(t, []string{"Dark mode"}, n.shown(t, board+"/posts?q=dark&status=open", "title"))
 }
 
-// None of these takes a person's time to save: a post is written under locks.
+// Each of these texts is saved quickly, because a post is written under locks.
 func searchedLongTexts(t *testing.T, n *tenant) {
 	board := n.Board(t)
 	n.Listen(t, event.PostCreated)
 	for _, piece := range []string{
 		"a", "é", "a ", "a-", "a.", "a/", "a@", "<", "1.", "-1", "\U0001F389", "http://a.b/c?d=e ",
-		// What the parser of a search looks far ahead for: tags, files, addresses, hosts.
+		// The search parser looks far ahead for these: tags, files, addresses, hosts.
 		"<!-- ", "~/", "a_", "@a1",
 	} {
 		text := strings.Repeat(piece, 50_000/len([]rune(piece)))

@@ -17,16 +17,16 @@ import (
 	"earshot/internal/store"
 )
 
-// maxMergeSources is the specification's.
+// maxMergeSources is the specification's limit.
 const maxMergeSources = 20
 
-// MergePosts moves the votes and comments of the sources to the target and makes
-// each source a duplicate of it, with post.status_changed where it wasn't one.
-// Sources that are merged into the target already stay as they are.
+// MergePosts moves the votes and comments of the sources to the target and makes each source a
+// duplicate of it. It records post.status_changed for each source that was not a duplicate before.
+// Sources that are already merged into the target stay as they are.
 //
-// A source that is the target or of another board is problem.Validation, one that
-// isn't there problem.NotFound; one that is merged into another post, or a target
-// that is merged itself, problem.Conflict.
+// A source that is the target, or belongs to another board, is problem.Validation. A source that
+// does not exist is problem.NotFound. A source that is merged into another post, or a target that is
+// merged itself, is problem.Conflict.
 func (s *Service) MergePosts(ctx context.Context, id publicid.Post, sourceIDs []string) (*Post, error) {
 	sources, err := checkSources(id, sourceIDs)
 	if err != nil {
@@ -66,8 +66,8 @@ func checkSources(target publicid.Post, given []string) ([]publicid.Post, error)
 	return sources, bad.Err()
 }
 
-// lockMerge loads and locks the target and the sources, with what was merged into
-// them, and returns the sources that are still to be merged.
+// lockMerge loads and locks the target, the sources and the posts merged into the sources. It
+// returns the sources that still need the merge.
 func lockMerge(ctx context.Context, c *change.Change, id publicid.Post, sources []publicid.Post) (*db.Post, []*db.Post, error) {
 	ids := append(slices.Clone(sources), id)
 	if _, err := lockIDs(ctx, c, store.NoKeyUpdate, post.Or(post.IDIn(ids...), post.MergedIntoIDIn(sources...))); err != nil {
@@ -118,7 +118,7 @@ func mergeable(target *db.Post, sources []publicid.Post, byID map[publicid.Post]
 	return fresh, nil
 }
 
-// merge does the merging of locked posts and returns the target as it is then.
+// merge merges locked posts and returns the updated target.
 func merge(ctx context.Context, c *change.Change, target *db.Post, sources []*db.Post) (*db.Post, error) {
 	ids := make([]publicid.Post, len(sources))
 	comments := 0
@@ -130,7 +130,7 @@ func merge(ctx context.Context, c *change.Change, target *db.Post, sources []*db
 	if err != nil {
 		return nil, err
 	}
-	// Comments that wait to be looked at go along.
+	// Comments that wait for moderation move along.
 	if err := c.Submission.Update().Where(submission.PostIDIn(ids...)).SetPostID(target.ID).Exec(ctx); err != nil {
 		return nil, errors.Wrap(err, "move what waits for the posts")
 	}

@@ -39,7 +39,7 @@ func (n *tenant) merge(t *testing.T, target string, sources ...string) object {
 	return n.Make(t, http.MethodPost, target+"/merge", object{"sourceIds": idsOf(sources...)})
 }
 
-// idsOf are the ids in paths of posts.
+// idsOf returns the ids in paths of posts.
 func idsOf(paths ...string) []string {
 	ids := make([]string, len(paths))
 	for i, path := range paths {
@@ -48,7 +48,7 @@ func idsOf(paths ...string) []string {
 	return ids
 }
 
-// counts are a post's votes and comments, by its counters and by its lists.
+// counts returns a post's numbers of votes and comments, by its counters and by its lists.
 func (n *tenant) counts(t *testing.T, post string) string {
 	t.Helper()
 	p := n.Get(t, post)
@@ -60,7 +60,7 @@ func mergedVotes(t *testing.T, n *tenant) {
 	_, posts := n.numbered(t, 3)
 	target, a, b := posts[1], posts[0], posts[2]
 	second, third := n.member(t, "b"), n.member(t, "c")
-	n.ID(t, a+"/votes", nil) // older than the vote on the target, which stays
+	n.ID(t, a+"/votes", nil) // older than the vote on the target, which is kept
 	onTarget := n.ID(t, target+"/votes", nil)
 	n.ID(t, b+"/votes", nil)
 	secondOnB := second.ID(t, b+"/votes", nil)
@@ -87,7 +87,7 @@ func mergedVotes(t *testing.T, n *tenant) {
 	require.Equal(t, "5 votes, 5 listed; 0 comments, 0 listed", n.counts(t, target))
 }
 
-// An end-user's vote may be that of either member, but not of both.
+// A visitor's vote can match either member, but not both.
 func mergedTwinMembers(t *testing.T, n *tenant) {
 	voters := []func(t *testing.T, post string){
 		func(t *testing.T, post string) { n.anonymousVote(t, post, n.hashOf("twin@example.com")) },
@@ -435,7 +435,7 @@ func mergedThenDeleted(t *testing.T, n *tenant) {
 	n.Refused(t, "ERR_NOT_FOUND", http.MethodPost, posts[1]+"/votes", nil)
 }
 
-// orphan is a post whose target was deleted.
+// orphan makes a post whose target was deleted.
 func (n *tenant) orphan(t *testing.T) (orphan string, others []string) {
 	t.Helper()
 	_, posts := n.numbered(t, 3)

@@ -10,8 +10,8 @@ import (
 	"earshot/internal/publicid"
 )
 
-// The orders of a list of posts. All but that of changes are descending, and posts that
-// are equal go by their creation.
+// The orders of a list of posts. All except updated are descending, and equal posts are ordered by
+// their creation.
 const (
 	sortUpdated   = "updated"
 	sortRelevance = "relevance"
@@ -21,24 +21,23 @@ const (
 	sortRevenue   = "revenue"
 )
 
-// PostQuery filters and sorts the posts of a board. A member that is nil or empty
-// filters nothing.
+// PostQuery filters and sorts the posts of a board. A field that is nil or empty filters nothing.
 type PostQuery struct {
 	page.Query
-	// Q is words that the title and the text hold between them.
+	// Q has words that the title and the text together must contain.
 	Q *string
-	// Statuses and TagIDs: any of them.
+	// Statuses and TagIDs match posts with any of the values.
 	Statuses, TagIDs *[]string
 	ContactID        *string
 	page.Sync
-	// Sort is relevance, newest, votes, active, revenue or updated. Nil is relevance where there is
-	// a Q, updated with a Sync, else newest.
+	// Sort is relevance, newest, votes, active, revenue or updated. The default is relevance with a
+	// Q, updated with a Sync, else newest.
 	Sort *string
-	// Currency is that of the revenue.
-	Currency *string `json:",omitempty"` // so that cursors from before go on
+	// Currency is the currency of the revenue.
+	Currency *string `json:",omitempty"` // so that older cursors stay valid
 }
 
-// checkedPostQuery is a PostQuery whose parts are read.
+// checkedPostQuery is a PostQuery with its parts parsed.
 type checkedPostQuery struct {
 	q        string
 	statuses []post.Status
@@ -51,26 +50,27 @@ type checkedPostQuery struct {
 	cursor   string
 	memory   *page.Reservation
 
-	// Where the page before ended: an id, and the part before it of the order.
+	// The end of the previous page: an id, and the value that precedes it in the order.
 	last  *publicid.Post
 	tier  int64
 	value any
-	// revenue is the value of the list by that; unpaid is its second step.
+	// revenue is the value if the list is ordered by revenue. Unpaid is true in the second step of
+	// that list.
 	revenue int64
 	unpaid  bool
 
-	// Of a list in the order of changes.
+	// These fields are for a list in the order of changes.
 	sync page.Sync
 	at   page.SyncPlace
 }
 
-// boardSorts are the orders of a board's list, allSorts those of the organization's.
+// boardSorts are the orders of a board's list, allSorts those of the organization's list.
 var (
 	boardSorts = []string{sortRelevance, sortNewest, sortVotes, sortActive, sortRevenue, sortUpdated}
 	allSorts   = []string{sortNewest, sortUpdated}
 )
 
-// check reads the parts of a query for the list of that name.
+// check parses the query for the list with this name.
 func (in PostQuery) check(name string, on publicid.Board, sorts []string) (checkedPostQuery, error) {
 	var bad problem.Fields
 	out := checkedPostQuery{

@@ -12,7 +12,7 @@ import (
 	"earshot/internal/store"
 )
 
-// Revenue is what the contacts who voted for a post pay a month, in one currency.
+// Revenue is the monthly payment of the contacts who voted for a post, in one currency.
 type Revenue struct {
 	Currency string
 	MRRCents int64
@@ -20,7 +20,8 @@ type Revenue struct {
 
 var currencyCode = regexp.MustCompile("^[A-Z]{3}$")
 
-// checkCurrency has the list by revenue know whose: amounts of two currencies don't add up.
+// checkCurrency requires a currency for the list by revenue, because amounts in different
+// currencies cannot be added.
 func (in PostQuery) checkCurrency(bad *problem.Fields, sort string) {
 	switch {
 	case in.Currency == nil && sort == sortRevenue:
@@ -32,8 +33,8 @@ func (in PostQuery) checkCurrency(bad *problem.Fields, sort string) {
 	}
 }
 
-// The list by revenue has two steps, as relevance has: first the posts that there is revenue for,
-// along the index of revenues, then those without, by their creation.
+// byRevenue lists the posts by revenue, in two steps. The first step reads the posts with revenue,
+// along the index of revenues. The second step reads the other posts, by their creation.
 func (s *Service) byRevenue(
 	ctx context.Context, on publicid.Board, in checkedPostQuery, limit int,
 ) (rows []*store.ListedPost, stopped **store.ListedPost, err error) {
@@ -49,7 +50,7 @@ func (s *Service) byRevenue(
 	return append(rows, rest...), stopped, err
 }
 
-// revenueRows are the list of the step that the query is in.
+// revenueRows returns the list for the query's current step.
 func (in *checkedPostQuery) revenueRows(on publicid.Board) store.PageOf[predicate.Post] {
 	where := append(in.filters(), post.BoardID(on), post.DeletedAtIsNil())
 	if !in.unpaid {
@@ -64,7 +65,7 @@ func (in *checkedPostQuery) revenueRows(on publicid.Board) store.PageOf[predicat
 	return store.PageOf[predicate.Post]{Where: append(where, store.NotPaidFor(on, in.currency)), Order: newestPosts}
 }
 
-// tellRevenue has posts say what they are sorted by. Whole are those of listed that are shown.
+// tellRevenue sets the revenue of the posts in whole, a page of the posts in listed.
 func (in *checkedPostQuery) tellRevenue(listed []*store.ListedPost, whole page.Page[*Post]) {
 	if in.sort != sortRevenue {
 		return

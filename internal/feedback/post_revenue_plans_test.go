@@ -17,7 +17,7 @@ import (
 func TestTheListByRevenueReadsAndSortsOnlyAPage(t *testing.T) {
 	t.Parallel()
 	s, c, last := testkit.Asked(t)
-	// A board of 5,000 posts, for each of which a contact pays.
+	// A board of 5,000 posts, each with the vote of a paying contact.
 	_, err := c.Exec(t.Context(), `
 		INSERT INTO organizations (id, created_at, updated_at, name) VALUES (gen_random_uuid(), now(), now(), 'x');
 		INSERT INTO boards (id, organization_id, created_at, updated_at, name, slug) SELECT gen_random_uuid(), id, now(), now(), 'x', 'x' FROM organizations;

@@ -33,7 +33,7 @@ func TestTheRevenueOfAPost(t *testing.T) {
 	})
 }
 
-// paying has a contact pay, "4900 EUR" or "nothing".
+// paying sets a contact's revenue: "4900 EUR", for example, or "nothing".
 func (n *tenant) paying(t *testing.T, id, revenue string) {
 	t.Helper()
 	body := object{"mrrCents": nil, "currency": nil}
@@ -45,7 +45,8 @@ func (n *tenant) paying(t *testing.T, id, revenue string) {
 	n.Patch(t, "/v1/contacts/"+n.Identify(t, object{"externalUserId": id})["id"].(string), body)
 }
 
-// revenues are those of a board's posts that have any, by their titles, as "0:4900".
+// revenues returns the revenue of a board's posts, as "title:cents". It leaves out posts without
+// revenue.
 func (n *tenant) revenues(t *testing.T, board, currency string) string {
 	t.Helper()
 	var all []string
@@ -60,7 +61,7 @@ func (n *tenant) revenues(t *testing.T, board, currency string) string {
 	return strings.Join(all, " ")
 }
 
-// revenueIsExact counts anew what the database keeps.
+// revenueIsExact computes the revenues anew and compares them with the stored ones.
 func (n *tenant) revenueIsExact(t *testing.T) {
 	t.Helper()
 	c, err := pgx.Connect(t.Context(), n.App.Config.DatabaseURL)
@@ -83,7 +84,7 @@ func (n *tenant) revenueIsExact(t *testing.T) {
 	}
 }
 
-// market is a board with the posts 0 to 5, for which contacts of several revenues voted.
+// market makes a board with the posts 0 to 5 and votes of contacts with different revenues.
 func (n *tenant) market(t *testing.T) (board string, posts []string) {
 	t.Helper()
 	board, posts = n.numbered(t, 6)
@@ -179,8 +180,8 @@ func revenueOfContact(t *testing.T, n *tenant) {
 	require.Equal(t, []string{"1:300 0:300", "3:900 5:70 1:70"}, []string{n.revenues(t, board, "EUR"), n.revenues(t, board, "USD")})
 	n.paying(t, "a", "nothing")
 	require.Empty(t, n.revenues(t, board, "EUR"))
-	n.Identify(t, object{"externalUserId": "a", "mrrCents": 8, "currency": "EUR"}) // fills in
-	n.Identify(t, object{"externalUserId": "a", "mrrCents": 9, "currency": "EUR"}) // and overwrites nothing
+	n.Identify(t, object{"externalUserId": "a", "mrrCents": 8, "currency": "EUR"}) // fills in the trait
+	n.Identify(t, object{"externalUserId": "a", "mrrCents": 9, "currency": "EUR"}) // does not overwrite it
 	n.Make(t, http.MethodPost, "/v1/contacts/identify/batch", object{"contacts": []any{object{"externalUserId": "e", "mrrCents": 11, "currency": "EUR"}}})
 	require.Equal(t, "3:11 1:8 0:8", n.revenues(t, board, "EUR"))
 }
@@ -244,7 +245,7 @@ func TestRevenueIsExactWhateverChangesAtTheSameMoment(t *testing.T) {
 	withQuickDeadlocks(t, map[string]func(*testing.T, *tenant){"of votes, merges and contacts": revenueAmid})
 }
 
-// revenueAmid has writers do at random what moves revenue, on few posts and by few contacts.
+// revenueAmid runs writers that make random changes of revenue, with few posts and contacts.
 func revenueAmid(t *testing.T, n *tenant) {
 	const writers, writes, people = 6, 40, 5
 	seed := rand.Uint64()
@@ -270,7 +271,7 @@ func revenueAmid(t *testing.T, n *tenant) {
 	}
 }
 
-// anyOfRevenue is a request that may move revenue of a person.
+// anyOfRevenue returns a random request that may change a person's revenue.
 func (n *tenant) anyOfRevenue(t *testing.T, random *rand.Rand, posts []string, id string) request {
 	post := posts[random.IntN(len(posts))]
 	paid := object{"mrrCents": random.IntN(3) * 100, "currency": []string{"EUR", "USD"}[random.IntN(2)]}
@@ -297,7 +298,7 @@ func (n *tenant) anyOfRevenue(t *testing.T, random *rand.Rand, posts []string, i
 	}
 }
 
-// contactOf is the contact's id, or one of nobody.
+// contactOf returns the contact's id, or the id of no contact.
 func (n *tenant) contactOf(t *testing.T, externalUserID string) string {
 	t.Helper()
 	for _, c := range n.Do(t, http.MethodGet, "/v1/contacts?externalUserId="+externalUserID, nil).Body["data"].([]any) {
@@ -306,14 +307,14 @@ func (n *tenant) contactOf(t *testing.T, externalUserID string) string {
 	return "ctc_none"
 }
 
-// Each contact of a batch moves what is counted for the posts that it voted for. The posts are
-// counted in their order whatever the order of the contacts, so that batches whose contacts voted
-// for the same posts don't wait for each other in a circle.
+// A batch of contacts updates the revenue of the posts for which they voted. It updates the posts
+// in the order of their ids and not in the order of the contacts. Batches with votes on the same
+// posts therefore do not deadlock.
 func TestABatchThatTellsWhatVotersPayCountsThePostsInTheirOrder(t *testing.T) {
 	t.Parallel()
-	n := &tenant{apptest.Start(t, apptest.Options{Alone: true}).Tenant(t)} // where nobody else waits
+	n := &tenant{apptest.Start(t, apptest.Options{Alone: true}).Tenant(t)} // no other test waits for locks here
 	_, posts := n.numbered(t, 2)
-	n.paying(t, "payer", "100 EUR") // so that both are counted already
+	n.paying(t, "payer", "100 EUR") // both posts have a stored revenue from the start
 	for _, post := range posts {
 		n.voteOf(t, post, object{"externalUserId": "payer"}, http.StatusCreated)
 	}

@@ -12,15 +12,15 @@ import (
 	"earshot/internal/store"
 )
 
-// Relevance has two steps, so that a page of it is a page by id in each, however
-// much is found: first the posts whose title holds the words, then those that
-// only hold them together with their text.
+// Relevance has two steps. The first step finds the posts with all words in the title. The second
+// step finds the posts that have the words only in the title and the text together. Within a step, a
+// page is a page by id, however many posts match.
 const (
 	titleTier int64 = iota + 1
 	textTier
 )
 
-// search is what a board holds of a search, in a part of its posts.
+// search returns the search in one part of a board's posts.
 func (s *Service) search(on publicid.Board, in checkedPostQuery, part store.Part) page.Search[predicate.Post, *store.ListedPost] {
 	list := in.rows(on)
 	return page.Search[predicate.Post, *store.ListedPost]{
@@ -36,15 +36,15 @@ func (s *Service) search(on publicid.Board, in checkedPostQuery, part store.Part
 	}
 }
 
-// relevance is a page of the list by relevance as far as it is found.
+// relevance is a page of the list by relevance, as far as the search got.
 type relevance struct {
 	rows []*store.ListedPost
-	// stopped is where the search of a step stopped before the end of the list.
+	// stopped is the post at which a step stopped before the end of the list.
 	stopped **store.ListedPost
 	tier    int64
 }
 
-// relevant goes through the steps of relevance until the page is full.
+// relevant runs the steps of relevance until the page is full.
 func (s *Service) relevant(ctx context.Context, on publicid.Board, in checkedPostQuery) (page.Page[*store.ListedPost], postPlace, error) {
 	var found relevance
 	var err error
@@ -69,8 +69,7 @@ func (s *Service) relevant(ctx context.Context, on publicid.Board, in checkedPos
 	return page.Cut(in.list, found.rows, in.limit, place), place, nil
 }
 
-// relevantFrom goes on from the tier and place of the query, behind rows of the tiers
-// before.
+// relevantFrom continues at the query's tier and place, after the rows of earlier tiers.
 func (s *Service) relevantFrom(ctx context.Context, on publicid.Board, in checkedPostQuery, rows []*store.ListedPost) (relevance, error) {
 	for ; in.tier <= textTier && len(rows) <= in.limit; in.tier, in.last = in.tier+1, nil {
 		more, stopped, err := s.search(on, in, partOf(in.tier)).First(ctx, in.limit+1-len(rows))
@@ -85,8 +84,8 @@ func (s *Service) relevantFrom(ctx context.Context, on publicid.Board, in checke
 	return relevance{rows: rows}, nil
 }
 
-// mostRelevant is relevantFrom from the beginning. One look at the newest posts finds those
-// of both steps, which mostly is the page or its titles, or its texts.
+// mostRelevant is relevantFrom from the beginning. One look at the newest posts finds the matches
+// of both steps. In most cases this is the whole page, or the part of one step.
 func (s *Service) mostRelevant(ctx context.Context, on publicid.Board, in checkedPostQuery) (relevance, error) {
 	wanted := in.limit + 1
 	list := in.rows(on)
@@ -130,7 +129,7 @@ func partOf(tier int64) store.Part {
 	return store.NotTitle
 }
 
-// ofTier notes of posts which step found them.
+// ofTier marks the posts with the step that found them.
 func ofTier(tier int64, rows []*store.ListedPost) []*store.ListedPost {
 	for _, p := range rows {
 		p.InTitle = tier == titleTier

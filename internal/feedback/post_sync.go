@@ -39,7 +39,7 @@ func (s *Service) AllPosts(ctx context.Context, q PostQuery) (page.Page[*Post], 
 	return s.wholePosts(ctx, in.memory, in.list, in.place, page.Cut(in.list, rows, in.limit, in.place))
 }
 
-// changedPosts lists posts in the order of their changes, of a board or of all.
+// changedPosts lists the posts of one board or of all boards in the order of their changes.
 func (s *Service) changedPosts(ctx context.Context, on *publicid.Board, in checkedPostQuery) (page.Page[*Post], error) {
 	where := append(in.filters(), post.DeletedAtIsNil())
 	list := page.Changed[publicid.Post, *store.ListedPost, predicate.Post]{
@@ -73,7 +73,7 @@ func (s *Service) changedPosts(ctx context.Context, on *publicid.Board, in check
 	return page.Each(found, wholePost), nil
 }
 
-// mustHaveFiltered is mustHaveListed for a list that may be of all boards.
+// mustHaveFiltered is mustHaveListed for a list of one board or of all boards.
 func (s *Service) mustHaveFiltered(ctx context.Context, on *publicid.Board, in checkedPostQuery) error {
 	if on != nil {
 		return s.mustHaveListed(ctx, *on, in)
@@ -88,7 +88,7 @@ func (s *Service) mustHaveFiltered(ctx context.Context, on *publicid.Board, in c
 	return err
 }
 
-// wholePosts loads what the posts of a page still lack.
+// wholePosts loads the missing parts of a page's posts.
 func (s *Service) wholePosts(
 	ctx context.Context, memory *page.Reservation, list string, place postPlace, rows page.Page[*store.ListedPost],
 ) (page.Page[*Post], error) {

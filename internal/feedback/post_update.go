@@ -20,15 +20,14 @@ import (
 	"earshot/internal/store"
 )
 
-// PostPatch is what to change of a post; a member that is nil or left out stays as it
-// is.
+// PostPatch has the changes to a post. A field that is nil or left out stays as it is.
 type PostPatch struct {
 	Title           *string
 	Slug            *string
 	Status          *string
 	Body            *Body
 	HideFromRoadmap *bool
-	// ContactID set to null takes the contact off.
+	// A null ContactID removes the contact.
 	ContactID nullable.Nullable[string]
 	TagIDs    *[]string
 }
@@ -38,7 +37,7 @@ var (
 	statusWords  = "must be one of " + strings.Join(postStatuses, ", ")
 )
 
-// checkedPatch is a PostPatch whose ids are read.
+// checkedPatch is a PostPatch with its ids parsed.
 type checkedPatch struct {
 	PostPatch
 	contact *publicid.Contact
@@ -72,9 +71,9 @@ func (in PostPatch) check() (checkedPatch, error) {
 	return out, bad.Err()
 }
 
-// UpdatePost changes what the patch holds and nothing else, so that patches of
-// different members don't undo each other. A status that differs records
-// post.status_changed; sending back what was read changes nothing.
+// UpdatePost changes the fields in the patch only, so patches of different fields do not undo each
+// other. A new status records post.status_changed. A request that sends back the values that it
+// read changes nothing.
 func (s *Service) UpdatePost(ctx context.Context, id publicid.Post, in PostPatch) (*Post, error) {
 	patch, err := in.check()
 	if err != nil {
@@ -125,7 +124,7 @@ func (s *Service) UpdatePost(ctx context.Context, id publicid.Post, in PostPatch
 	return changed, err
 }
 
-// patchPost puts the members that differ into the update.
+// patchPost sets the fields that differ in the update.
 func patchPost(ctx context.Context, c *change.Change, update *db.PostUpdateOne, old *db.Post, patch checkedPatch) error {
 	change.Differs(patch.Title, old.Title, update.SetTitle)
 	change.Differs(patch.Slug, old.Slug, update.SetSlug)
@@ -149,7 +148,7 @@ func patchBody(update *db.PostUpdateOne, old *db.Post, body Body) {
 	patchDocument(body, old.BodyJSON, update.SetBodyJSON, update.ClearBodyJSON)
 }
 
-// retag replaces the post's tags where the patch has others.
+// retag replaces the post's tags if the patch has different ones.
 func retag(ctx context.Context, c *change.Change, old *db.Post, patch checkedPatch, changed *Post) (bool, error) {
 	if patch.TagIDs == nil {
 		return false, nil

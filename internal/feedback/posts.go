@@ -21,20 +21,19 @@ import (
 	"earshot/internal/store"
 )
 
-// Post is a post with the tags that it carries, oldest tag first.
+// Post is a post with its tags, oldest tag first.
 type Post struct {
 	*db.Post
 	TagIDs []publicid.Tag
-	// Revenue is told in a list that goes by it; else nil.
+	// Revenue is set in a list by revenue only.
 	Revenue *Revenue
 }
 
-// maxPostTags bounds the tags of one post: more than anybody reads, and few
-// enough that a post's row of tags is one small query.
+// maxPostTags bounds the tags of one post. It is more than a reader looks at, and few enough to
+// load in one small query.
 const maxPostTags = 50
 
-// NewPost is what to make a post of. Contact and tags are ids as the caller
-// wrote them.
+// NewPost has the values of a new post. The contact and the tags are ids as the client sent them.
 type NewPost struct {
 	Title     string
 	Body      Body
@@ -42,8 +41,8 @@ type NewPost struct {
 	TagIDs    []string
 }
 
-// CreatePost puts a post on a board and records post.created. A contact or tag
-// that isn't there is problem.NotFound, with the member in details.field.
+// CreatePost adds a post to a board and records post.created. A missing contact or tag is
+// problem.NotFound, with the member in details.field.
 func (s *Service) CreatePost(ctx context.Context, on publicid.Board, in NewPost) (*Post, error) {
 	in.Title = strings.TrimSpace(in.Title)
 	var bad problem.Fields
@@ -69,8 +68,8 @@ func (s *Service) CreatePost(ctx context.Context, on publicid.Board, in NewPost)
 	return s.createPost(ctx, row, tags)
 }
 
-// createPosts makes those posts, without tags, whose board and contact are there, under the
-// slugs that their titles make, where these are free.
+// createPosts makes the posts of a group, without tags. It leaves out a post if its board or
+// contact does not exist, or if the slug of its title is taken.
 func createPosts(ctx context.Context, j *change.Joint, in []*db.Post) ([]*Post, error) {
 	var boards []publicid.Board
 	var from []publicid.Contact
@@ -107,7 +106,7 @@ func createPosts(ctx context.Context, j *change.Joint, in []*db.Post) ([]*Post, 
 	return out, nil
 }
 
-// createPost makes a post by itself, with tags and under whatever slug is free.
+// createPost makes a post in a transaction of its own, with tags and under a free slug.
 func (s *Service) createPost(ctx context.Context, row *db.Post, tags []publicid.Tag) (*Post, error) {
 	made := &Post{Post: row}
 	err := s.changes.Run(ctx, func(c *change.Change) (err error) {
@@ -144,7 +143,7 @@ func newPost(on publicid.Board, in NewPost) *db.Post {
 	}
 }
 
-// insertPost writes the post under a free slug, which it sets.
+// insertPost inserts the post under a free slug and sets p.Slug.
 func insertPost(ctx context.Context, c *change.Change, p *db.Post) error {
 	insert := func(name string) (bool, error) {
 		p.Slug = name
@@ -189,8 +188,8 @@ func tagIDs(bad *problem.Fields, given []string) []publicid.Tag {
 	return ids
 }
 
-// keepContact returns problem.NotFound unless the contact, if any, is the
-// organization's, and keeps it from being deleted until the transaction ends.
+// keepContact returns problem.NotFound unless the contact, if any, belongs to the organization. It
+// prevents the contact's deletion until the transaction ends.
 func keepContact(ctx context.Context, c *change.Change, id *publicid.Contact) error {
 	if id == nil {
 		return nil
@@ -240,8 +239,7 @@ func tagsOf(ctx context.Context, client *db.PostTagClient, id publicid.Post) ([]
 	return ids, nil
 }
 
-// lockPost loads a live post and keeps others from changing it until the
-// transaction ends.
+// lockPost loads and locks a live post until the transaction ends.
 func lockPost(ctx context.Context, c *change.Change, id publicid.Post) (*db.Post, error) {
 	p, err := c.Post.Query().Where(post.ID(id), post.DeletedAtIsNil()).ForUpdate(store.NoKeyUpdate).Only(ctx)
 	if db.IsNotFound(err) {
@@ -253,8 +251,8 @@ func lockPost(ctx context.Context, c *change.Change, id publicid.Post) (*db.Post
 	return p, nil
 }
 
-// lockVotable is lockPost for votes and comments, which belong on the post that a
-// merged one was merged into, as long as that is there.
+// lockVotable is lockPost for votes and comments. For a merged post it locks and returns the target
+// of the merge, as long as the target exists.
 func lockVotable(ctx context.Context, c *change.Change, id publicid.Post) (*db.Post, error) {
 	found, err := lockPosts(ctx, c, store.PostAndTarget(id))
 	if err != nil {
@@ -274,15 +272,14 @@ func lockVotable(ctx context.Context, c *change.Change, id publicid.Post) (*db.P
 		return nil, errors.Wrap(err, "look up the post that was merged into")
 	}
 	if there {
-		// It was merged while this waited for its lock.
+		// It was merged while this transaction waited for the lock.
 		return nil, store.ErrAgain
 	}
 	return p, nil
 }
 
-// lockPosts loads live posts and keeps others from changing them until the
-// transaction ends. It takes them in the order of their ids, as everybody who
-// takes several does.
+// lockPosts loads and locks live posts until the transaction ends. It locks them in the order of
+// their ids, as all transactions do.
 func lockPosts(ctx context.Context, c *change.Change, which predicate.Post) (map[publicid.Post]*db.Post, error) {
 	rows, err := c.Post.Query().Where(which, post.DeletedAtIsNil()).Order(db.Asc(post.FieldID)).ForUpdate(store.NoKeyUpdate).All(ctx)
 	if err != nil {
@@ -295,8 +292,8 @@ func lockPosts(ctx context.Context, c *change.Change, which predicate.Post) (map
 	return byID, nil
 }
 
-// lockIDs locks live posts in the order of their ids, without loading them: there
-// may be many.
+// lockIDs locks live posts in the order of their ids. It does not load them, because there may be
+// many.
 func lockIDs(ctx context.Context, c *change.Change, lock sql.LockOption, which predicate.Post) ([]publicid.Post, error) {
 	rows, err := c.Post.Query().Where(which, post.DeletedAtIsNil()).Order(db.Asc(post.FieldID)).
 		ForUpdate(lock).Select(post.FieldID).All(ctx)

@@ -212,7 +212,7 @@ func badPatch(t *testing.T, n *tenant) {
 		"body": object{"text": strings.Repeat("x", 50_001)},
 	})
 	require.Equal(t, []string{"body.text", "contactId", "slug", "status", "tagIds[0]", "tagIds[1]", "title"}, a.Fields())
-	// What the contract can't say comes after that.
+	// These rules are checked after those of the contract.
 	a = n.Refused(t, "ERR_VALIDATION", http.MethodPatch, post, object{
 		"title": "\x00", "body": object{"text": "\x00", "json": strings.Repeat("x", 256<<10)},
 	})
@@ -277,7 +277,7 @@ func postGone(t *testing.T, n *tenant) {
 	}
 }
 
-// orEmptyText is "" for a member that isn't there.
+// orEmptyText returns "" for a missing value.
 func orEmptyText(v any) string { s, _ := v.(string); return s }
 
 func postUnlisted(t *testing.T, n *tenant) {

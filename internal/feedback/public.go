@@ -16,19 +16,19 @@ import (
 	"earshot/internal/store"
 )
 
-// What everybody may read of public boards. One that is private is answered as one that isn't
-// there. Whoever has a public board reads its posts by Posts and its comments by Comments.
+// These methods read public boards for anonymous readers. A private board is problem.NotFound. For
+// the posts and comments of a public board use Posts and Comments.
 
-// withoutText are the columns of a post that a list of titles needs.
+// withoutText has the columns of a post in a list of titles.
 var withoutText = []string{
 	post.FieldID, post.FieldTitle, post.FieldSlug, post.FieldStatus, post.FieldVoteCount, post.FieldCommentCount,
 	post.FieldCreatedAt, post.FieldUpdatedAt,
 }
 
 const (
-	// roadmapColumn is as many posts as somebody looks through in a column of the roadmap.
+	// roadmapColumn is the number of posts in a column of the roadmap, enough to look through.
 	roadmapColumn = 50
-	// maxAddresses keeps a sitemap under a megabyte; the format takes 50,000.
+	// maxAddresses keeps a sitemap smaller than a megabyte. The format allows 50,000.
 	maxAddresses = 5000
 )
 
@@ -37,7 +37,7 @@ func (s *Service) PublicBoards(ctx context.Context, q page.Query) (page.Page[*db
 	return s.boards(ctx, page.ListOf("publicBoards"), q, board.Public(true))
 }
 
-// HasPublicBoard reports whether the organization shows anything on the web.
+// HasPublicBoard reports whether the organization has a public board.
 func (s *Service) HasPublicBoard(ctx context.Context) (bool, error) {
 	return store.Exists(ctx, s.store.Client().Board.Query().Where(board.Public(true)))
 }
@@ -66,9 +66,9 @@ func (s *Service) PublicPost(ctx context.Context, on *db.Board, name string) (*P
 	return s.Post(ctx, found.ID)
 }
 
-// Roadmap are the posts of a public board in each of the statuses, newest first, without their
-// texts and without those that are hidden from it. A board that doesn't show its roadmap has
-// none: problem.NotFound.
+// Roadmap returns the posts of a public board in each of the statuses, newest first, without their
+// texts. It leaves out posts that are hidden from the roadmap. If the board does not show its
+// roadmap, it returns problem.NotFound.
 func (s *Service) Roadmap(ctx context.Context, on *db.Board, statuses ...post.Status) ([][]*db.Post, error) {
 	if !on.Public || !on.ShowRoadmap {
 		return nil, problem.Missing("roadmap")
@@ -86,8 +86,7 @@ func (s *Service) Roadmap(ctx context.Context, on *db.Board, statuses ...post.St
 	return columns, nil
 }
 
-// PublicAddresses are the newest posts of a public board, with their slugs and when they were
-// changed.
+// PublicAddresses returns the newest posts of a public board with their slugs and update times.
 func (s *Service) PublicAddresses(ctx context.Context, on *db.Board) ([]*db.Post, error) {
 	if !on.Public {
 		return nil, problem.Missing("board")
@@ -100,15 +99,15 @@ func (s *Service) PublicAddresses(ctx context.Context, on *db.Board) ([]*db.Post
 	return found, nil
 }
 
-// Author is what everybody may know of who wrote a comment.
+// Author is the public information about an author.
 type Author struct {
-	// Name is a member's. Guests are customers, who are named to nobody, and who was removed has
-	// no name to show any more.
+	// Name is a member's name. It is empty for guests, because they are customers and stay
+	// anonymous, and for removed members.
 	Name  string
 	Guest bool
 }
 
-// Authors are those of the users who are there.
+// Authors returns the authors with these ids, as far as they exist.
 func (s *Service) Authors(ctx context.Context, of []publicid.User) (map[publicid.User]Author, error) {
 	authors := make(map[publicid.User]Author, len(of))
 	if len(of) == 0 {

@@ -16,8 +16,8 @@ import (
 	"earshot/internal/store"
 )
 
-// PublicEntries lists what is published of a public board's changelog, the latest first. A
-// board that doesn't show its changelog has none: problem.NotFound.
+// PublicEntries lists the published entries of a public board's changelog, the latest first. If the
+// board does not show its changelog, it returns problem.NotFound.
 func (s *Service) PublicEntries(ctx context.Context, on *db.Board, q page.Query) (page.Page[*Entry], error) {
 	if !on.Public || !on.ShowChangelog {
 		return page.Page[*Entry]{}, problem.Missing("changelog")
@@ -68,8 +68,8 @@ func publishedOn(board publicid.Board) []predicate.ChangelogEntry {
 	return []predicate.ChangelogEntry{changelogentry.BoardID(board), changelogentry.StateEQ(changelogentry.StatePublished)}
 }
 
-// PublicLinks loads those of the posts that entries link which are live on the public board
-// itself, without their texts. Posts of other boards aren't shown: those may be private.
+// PublicLinks loads the linked posts of the entries, without their texts. It returns only live
+// posts of the board itself, because other boards may be private.
 func (s *Service) PublicLinks(ctx context.Context, on *db.Board, entries []*Entry) (map[publicid.Post]*db.Post, error) {
 	var ids []publicid.Post
 	for _, e := range entries {

@@ -30,7 +30,7 @@ func TestWhatEverybodyMayRead(t *testing.T) {
 	})
 }
 
-// reader is the context of somebody who reads without a key.
+// reader returns the context of a reader without a key.
 func (n *tenant) reader(t *testing.T) context.Context {
 	t.Helper()
 	return change.WithCaller(t.Context(), &change.Caller{Organization: n.Organization})
@@ -94,7 +94,7 @@ func publicEntries(t *testing.T, n *tenant) {
 	ctx, f := n.reader(t), n.App.Feedback
 	at := time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
 	var wanted []string
-	for _, title := range []string{"c", "b", "a"} { // made in another order than published
+	for _, title := range []string{"c", "b", "a"} { // not in the order of publication
 		n.ID(t, path+"/changelog", object{"title": title, "publishedAt": at.AddDate(0, 0, int(title[0])).Format(time.RFC3339)})
 		wanted = append(wanted, title)
 	}

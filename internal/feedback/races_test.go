@@ -18,7 +18,7 @@ import (
 	"earshot/internal/testkit/apptest"
 )
 
-// many requests at once are more than the service has connections.
+// many is a number of concurrent requests that exceeds the service's connections.
 const many = 20
 
 func TestRequestsAtTheSameMoment(t *testing.T) {
@@ -59,10 +59,10 @@ func TestRequestsAtTheSameMoment(t *testing.T) {
 	}, "EARSHOT_CONTACT_CAP_FREE=3", "EARSHOT_WEBHOOK_CAP=3")
 }
 
-// repeated is how often a race is run, so that its steps fall in many orders.
+// repeated is the number of runs of a race, so that its steps interleave in many ways.
 const repeated = 20
 
-// only fails the test when an answer has another status.
+// only fails the test if an answer has a status that is not allowed.
 func only(t *testing.T, answers []apptest.Answer, allowed ...int) {
 	t.Helper()
 	for _, a := range answers {
@@ -70,14 +70,14 @@ func only(t *testing.T, answers []apptest.Answer, allowed ...int) {
 	}
 }
 
-// request is one of several different ones that are sent at once.
+// request is one of several requests that are sent concurrently.
 type request struct {
 	by           *tenant
 	method, path string
 	body         any
 }
 
-// race sends different requests at the same moment.
+// race sends different requests concurrently.
 func race(t *testing.T, requests []request) []apptest.Answer {
 	t.Helper()
 	return atOnce(len(requests), func(i int) apptest.Answer {
@@ -85,8 +85,8 @@ func race(t *testing.T, requests []request) []apptest.Answer {
 	})
 }
 
-// do sends it, and again where the organization had too many changes under way for
-// seconds, as beside other tests on a busy machine.
+// do sends the request. It retries if the organization had too many concurrent changes, which
+// happens on a busy machine.
 func (r request) do(t *testing.T) apptest.Answer {
 	t.Helper()
 	for {
@@ -136,8 +136,8 @@ func capAtOnce(t *testing.T, n *tenant) {
 	}
 }
 
-// The organization has webhooks, so that events are written beside the cap's
-// lock: the two must not wait for each other.
+// The organization has webhooks, so events are written under the cap's lock. The two must not
+// deadlock.
 func lastPlaceAtOnce(t *testing.T, n *tenant) {
 	for range 5 {
 		free := n.on(t, "free")
@@ -149,8 +149,8 @@ func lastPlaceAtOnce(t *testing.T, n *tenant) {
 	}
 }
 
-// upgradeFor lets a free organization do what needs a paid plan, through a key
-// of its own: of a used one the service would remember the plan.
+// upgradeFor puts a free organization on a paid plan during do. It uses a new key, because the
+// service caches the plan of a used key.
 func (n *tenant) upgradeFor(t *testing.T, do func()) {
 	t.Helper()
 	ctx, organizations := n.Context(t.Context()), n.App.Store.Client().Organization
@@ -186,7 +186,7 @@ func numbersAtOnce(t *testing.T, n *tenant) {
 	require.Equal(t, want, values(posts, "slug"))
 }
 
-// The last tag that a board may have goes to one of those who want it.
+// Concurrent requests for a board's last possible tag: exactly one gets it.
 func lastTagAtOnce(t *testing.T, n *tenant) {
 	path := n.Board(t) + "/tags"
 	n.manyTags(t, path, 499)
@@ -206,7 +206,7 @@ func lastTagAtOnce(t *testing.T, n *tenant) {
 	n.ID(t, path, object{"name": "room again"})
 }
 
-// manyTags puts tags on the board whose list of tags is at the path.
+// manyTags adds tags to the board with this path of its tags.
 func (n *tenant) manyTags(t *testing.T, path string, count int) {
 	t.Helper()
 	board, err := publicid.Parse[publicid.Board](strings.Split(path, "/")[3])
@@ -308,7 +308,7 @@ func deleteTagsAtOnce(t *testing.T, n *tenant) {
 	}
 }
 
-// mixed are requests that make one contact each, every other one by identify.
+// mixed returns requests that each make a contact. Every other one uses identify.
 func mixed(n *tenant, count int, id func(i int) string) []request {
 	requests := make([]request, count)
 	for i := range requests {
@@ -361,8 +361,7 @@ func createOneIDAtOnce(t *testing.T, n *tenant) {
 	}
 }
 
-// Who comes second meets the conflict and not the cap, however close they are: the
-// conflict comes first (CreateContact).
+// The second request gets the conflict and not the cap, even in a race (see CreateContact).
 func createLastIDAtOnce(t *testing.T, n *tenant) {
 	for range 5 {
 		free := n.on(t, "free")
@@ -384,7 +383,7 @@ func createAndIdentifyAtOnce(t *testing.T, n *tenant) {
 	}
 }
 
-// toOne lets four new things want the same value of a member.
+// toOne sets a field of four new resources to the same value concurrently.
 func toOne(t *testing.T, n *tenant, member string, create func() (path string)) {
 	t.Helper()
 	for round := range repeated / 2 {
@@ -422,7 +421,7 @@ func patchAndIdentifyAtOnce(t *testing.T, n *tenant) {
 	}
 }
 
-// Each waits for the other's id, until both are told that it is taken.
+// Each request waits for the other's id, and both then get a conflict.
 func exchangeIDsAtOnce(t *testing.T, n *tenant) {
 	a, b := n.ID(t, "/v1/contacts", object{"externalUserId": "a"}), n.ID(t, "/v1/contacts", object{"externalUserId": "b"})
 	for range 3 {
@@ -436,8 +435,8 @@ func exchangeIDsAtOnce(t *testing.T, n *tenant) {
 	require.Equal(t, "b", n.Get(t, "/v1/contacts/"+b)["externalUserId"])
 }
 
-// undoNothing sends changes of different members at the same moment, again and
-// again with other values, and expects all of them to be there afterwards.
+// undoNothing repeatedly sends concurrent changes of different fields. It expects all values to be
+// there afterwards.
 func undoNothing(t *testing.T, n *tenant, path string, changes func(round int) []object) {
 	t.Helper()
 	for round := range repeated / 2 {
@@ -448,7 +447,7 @@ func undoNothing(t *testing.T, n *tenant, path string, changes func(round int) [
 	}
 }
 
-// holds compares members as JSON, so that numbers and lists of any type will do.
+// holds compares fields as JSON, so that numbers and lists of any type are equal.
 func holds(t *testing.T, read object, changes ...object) {
 	t.Helper()
 	for _, change := range changes {
@@ -482,7 +481,7 @@ func patchContactAtOnce(t *testing.T, n *tenant) {
 	})
 }
 
-// Identify fills in what is null while a patch writes other members.
+// Identify fills null traits while a patch writes other fields.
 func patchAndFillAtOnce(t *testing.T, n *tenant) {
 	for round := range repeated / 2 {
 		id := fmt.Sprint("u-", round)
@@ -518,7 +517,7 @@ func patchWebhookAtOnce(t *testing.T, n *tenant) {
 	})
 }
 
-// What a post or an entry refers to is kept in tables of its own.
+// The tags of a post and the links of an entry are in tables of their own.
 func patchSetsAtOnce(t *testing.T, n *tenant) {
 	board := n.Board(t)
 	post := n.ID(t, board+"/posts", object{"title": "x"})
@@ -539,7 +538,7 @@ func patchSetsAtOnce(t *testing.T, n *tenant) {
 	}
 }
 
-// members are people of the organization with a key each.
+// members makes members of the organization with one key each.
 func (n *tenant) members(t *testing.T, count int) []*tenant {
 	t.Helper()
 	ctx, all := n.Context(t.Context()), make([]*tenant, count)
@@ -554,7 +553,7 @@ func (n *tenant) members(t *testing.T, count int) []*tenant {
 	return all
 }
 
-// voters is the issue's number.
+// voters is the number in the issue.
 const voters = 64
 
 func TestTheVotesOfManyMembersAreCountedExactly(t *testing.T) {
@@ -570,7 +569,7 @@ func manyVotersAtOnce(t *testing.T, n *tenant) {
 		fresh[i] = manyVotes(t, members[i], post, i)
 		return apptest.Answer{}
 	})
-	want := voters - voters/4 // those that manyVotes leaves without one
+	want := voters - voters/4 // members whom manyVotes leaves without a vote
 	require.Equal(t, json.Number(fmt.Sprint(want)), n.Get(t, post)["voteCount"])
 	rows := n.Walk(t, post+"/votes", "25", func() {})
 	require.Len(t, rows, want)
@@ -583,9 +582,8 @@ func manyVotersAtOnce(t *testing.T, n *tenant) {
 	require.Subset(t, answered, rows)
 }
 
-// manyVotes is what one member does: vote and, one in four each, vote twice more at
-// the same moment; retract; retract twice and vote again; vote again. It returns the
-// answers to votes that were new.
+// manyVotes sends one member's requests. By i, the member votes three times concurrently; retracts;
+// retracts twice and votes again; or votes again. It returns the answers to new votes.
 func manyVotes(t *testing.T, member *tenant, post string, i int) []apptest.Answer {
 	t.Helper()
 	count := [...]int{3, 1, 1, 1}[i%4]
@@ -608,7 +606,7 @@ func manyVotes(t *testing.T, member *tenant, post string, i int) []apptest.Answe
 	return slices.DeleteFunc(votes, func(a apptest.Answer) bool { return a.Status != http.StatusCreated })
 }
 
-// Reads are shared by all who ask at once, but nobody gets what was read before he asked.
+// Concurrent reads share a query, but every caller sees data that was read after its request began.
 func readOwnWritesAtOnce(t *testing.T, n *tenant) {
 	posts := "/v1/boards/" + n.ID(t, "/v1/boards", object{"name": "Ideas"}) + "/posts"
 	problems := make([]string, many)

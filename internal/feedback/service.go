@@ -1,5 +1,5 @@
-// Package feedback keeps boards and what stands on them: posts, votes, comments, tags
-// and the changelog. README.md states the rules.
+// Package feedback manages boards and their posts, votes, comments, tags and changelog. README.md
+// states the rules.
 package feedback
 
 import (
@@ -16,12 +16,12 @@ import (
 	"earshot/internal/store"
 )
 
-// Settings are what a deployment chooses.
+// Settings are the options of a deployment.
 type Settings struct {
-	// CommentEditWindow is how long after its creation a comment can be edited;
-	// 0 is for ever.
+	// CommentEditWindow is the time after its creation in which a comment can be edited. 0 means no
+	// limit.
 	CommentEditWindow time.Duration
-	// EmailHashKey keys the hash of an author's address (contacts.HashEmail).
+	// EmailHashKey is the key of the hash of an author's address (contacts.HashEmail).
 	EmailHashKey []byte
 }
 
@@ -33,7 +33,7 @@ type Service struct {
 	settings Settings
 	log      *slog.Logger
 
-	// What is done most is done for several callers at once.
+	// These batchers run the most frequent operations for several callers together.
 	postGroup    *change.Group[*db.Post, Post]
 	voteGroup    *change.Group[newVote, CastVote]
 	commentGroup *change.Group[*db.Comment, db.Comment]
@@ -41,12 +41,12 @@ type Service struct {
 	pages        *batch.Keyed[pageKey, checkedPostQuery, placedPage]
 }
 
-// joinMax is how large a body may be that is written together with others: what most are far
-// below, and a group of bytes that a process has to spare.
+// joinMax is the largest body that is written in a shared transaction. Most bodies are far smaller,
+// and a group of bodies of this size fits into memory.
 const joinMax = 16 << 10
 
-// readTimeout is how long what several read together may take: as long as a statement may, and
-// as an operation has.
+// readTimeout is the maximum duration of a shared read, the same as for a statement and an
+// operation.
 const readTimeout = time.Minute
 
 // New makes the service from its collaborators.
@@ -75,7 +75,8 @@ func (s *Service) Spelled(address string) store.Spelled {
 	return store.Spelled{EmailHash: s.emailHash(address), Mailbox: contacts.HashMailbox(s.settings.EmailHashKey, address)}
 }
 
-// emailHash is what votes and comments are matched with contacts by.
+// emailHash is contacts.HashEmail with the deployment's key. Votes and comments are matched with
+// contacts by it.
 func (s *Service) emailHash(address string) []byte {
 	return contacts.HashEmail(s.settings.EmailHashKey, address)
 }

@@ -25,7 +25,7 @@ import (
 	"earshot/internal/testkit"
 )
 
-// useCases are the service without a dispatcher, on a store that counts.
+// useCases has the services without a dispatcher, on a store that counts statements.
 type useCases struct {
 	counted  *testkit.Statements
 	feedback *feedback.Service
@@ -38,7 +38,7 @@ type useCases struct {
 	posts    []publicid.Post
 }
 
-// listedPosts are more than a page.
+// listedPosts is more than a page.
 const listedPosts = page.Standard + 10
 
 func newUseCases(t *testing.T) (*useCases, context.Context) {
@@ -73,7 +73,7 @@ func newUseCases(t *testing.T) (*useCases, context.Context) {
 	return u, ctx
 }
 
-// once makes a change with an idempotency key of its own.
+// once makes a change with a new idempotency key.
 func (u *useCases) once(ctx context.Context, do func(ctx context.Context) error) error {
 	ctx, once := change.WithIdempotencyKey(ctx, sha256.Sum256([]byte(rand.Text())), [32]byte{})
 	defer once.Abandon()
@@ -84,14 +84,14 @@ func (u *useCases) once(ctx context.Context, do func(ctx context.Context) error)
 	return once.Commit(ctx, change.Answer{Status: 201})
 }
 
-// roundTrips is how often a use case may wait for the database.
+// roundTrips is the maximum number of round trips to the database in a use case.
 type roundTrips struct {
 	name string
 	most int
 	do   func() error
 }
 
-// Latency of the five most frequent requests is mostly the time of their round trips.
+// Round trips account for most of the latency of the five most frequent requests.
 func TestAFrequentRequestWaitsForTheDatabaseTwiceAtMost(t *testing.T) {
 	t.Parallel()
 	u, ctx := newUseCases(t)
@@ -120,7 +120,7 @@ func TestAFrequentRequestWaitsForTheDatabaseTwiceAtMost(t *testing.T) {
 		{"list posts", 1, func() error { _, err := u.feedback.Posts(ctx, u.board, feedback.PostQuery{}); return err }},
 	}
 	for _, p := range paths {
-		// A connection describes each statement once, which takes a round trip of its own.
+		// A connection prepares each statement once, which takes a round trip of its own.
 		require.NoError(t, p.do(), p.name)
 		u.counted.Reset()
 		require.NoError(t, p.do(), p.name)
@@ -129,8 +129,8 @@ func TestAFrequentRequestWaitsForTheDatabaseTwiceAtMost(t *testing.T) {
 	}
 }
 
-// The count of an organization's events is locked from the first event to the commit, and all of
-// its changes wait for that.
+// The first event locks the organization's event counter until the commit. All other changes of the
+// organization wait for this lock.
 func TestNothingIsDoneBetweenTheFirstEventAndTheCommit(t *testing.T) {
 	t.Parallel()
 	u, ctx := newUseCases(t)
@@ -145,7 +145,7 @@ func TestNothingIsDoneBetweenTheFirstEventAndTheCommit(t *testing.T) {
 	}
 }
 
-// Pages and single rows are read without Ent, so what they have is held against Ent's form.
+// Pages and single rows are read without Ent. The test compares them with the rows that Ent reads.
 func TestAPageHasWhatEntReads(t *testing.T) {
 	t.Parallel()
 	u, ctx := newUseCases(t)

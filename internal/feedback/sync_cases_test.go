@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// heldChange changes a post by hand, and leaves the transaction open.
+// heldChange changes a post in a transaction of its own, and leaves the transaction open.
 func heldChange(t *testing.T, n *tenant, post string) pgx.Tx {
 	t.Helper()
 	tx, err := n.connect(t).Begin(t.Context())
@@ -43,7 +43,7 @@ func lateCommit(t *testing.T, n *tenant) {
 	require.Contains(t, c.rows, after)
 }
 
-// naivePoll shows that lateCommit is no easy task.
+// naivePoll shows the problem that lateCommit solves: a poll by time misses a late commit.
 func naivePoll(t *testing.T, n *tenant) {
 	board := n.Board(t)
 	late := n.ID(t, board+"/posts", object{"title": "A"})
@@ -51,7 +51,7 @@ func naivePoll(t *testing.T, n *tenant) {
 	after := n.Get(t, "/v1/posts/"+n.ID(t, board+"/posts", object{"title": "B"}))
 	require.NoError(t, tx.Commit(t.Context()))
 	c := newCopy(n, board+"/posts?includeDeleted=true&updatedSince="+url.QueryEscape(after["updatedAt"].(string)))
-	for c.poll(t) == 0 { // until the transactions of others have ended
+	for c.poll(t) == 0 { // until the other transactions have ended
 	}
 	require.Len(t, c.rows, 1)
 	require.NotContains(t, c.rows, late)
@@ -71,7 +71,7 @@ func deletedBoard(t *testing.T, n *tenant) {
 
 func TestACopyThatMissedDeletionsForTooLongIsToldSo(t *testing.T) {
 	t.Parallel()
-	n := &tenant{apptest.Start(t, apptest.Options{Alone: true}).Tenant(t)} // whose retention touches nobody else
+	n := &tenant{apptest.Start(t, apptest.Options{Alone: true}).Tenant(t)} // the retention must not touch other tests
 	kept, gone := n.ID(t, "/v1/contacts", object{}), n.ID(t, "/v1/contacts", object{})
 	query := "/v1/contacts?sort=updated&includeDeleted=true"
 	c := newCopy(n, query)
@@ -114,7 +114,7 @@ func foreignSyncCursor(t *testing.T, n *tenant) {
 	n.Refused(t, "ERR_GONE", http.MethodGet, "/v1/posts?"+since+"&cursor="+ahead, nil)
 }
 
-// forged is a cursor of the same list with another place.
+// forged returns a cursor of the same list with another place.
 func forged(t *testing.T, cursor, place string) string {
 	t.Helper()
 	raw, err := base64.RawURLEncoding.DecodeString(cursor)
@@ -123,8 +123,8 @@ func forged(t *testing.T, cursor, place string) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(list + "/" + place))
 }
 
-// settledOnce has a cursor ahead of a transaction that counts as under way, as one of another
-// database does in the moment in which it ends.
+// settledOnce has a cursor ahead of a transaction that counts as running. For example, a
+// transaction of another database counts as running for a moment while it ends.
 func settledOnce(t *testing.T, n *tenant) {
 	post := n.ID(t, n.Board(t)+"/posts", object{"title": "A"})
 	c := newCopy(n, "/v1/posts?"+since)
@@ -165,13 +165,13 @@ func updatedBefore(t *testing.T, n *tenant) {
 	require.Len(t, c.rows, 1)
 	require.Contains(t, c.rows, after["id"])
 	n.Make(t, http.MethodDelete, "/v1/posts/"+before, nil)
-	for c.poll(t) == 0 { // it isn't known there, and its deletion is told
+	for c.poll(t) == 0 { // the copy does not know the post but gets its deletion
 	}
 	require.Len(t, c.rows, 1)
 }
 
-// A restored database gives the numbers of what is lost to other changes, and one in another
-// cluster has rows with numbers that it gives later.
+// A restored database reuses the numbers of lost changes. In another cluster, restored rows have
+// numbers that the cluster assigns again later.
 func TestACopyFromBeforeARestoreIsToldSoAndOneFromAfterItMissesNothing(t *testing.T) {
 	t.Parallel()
 	for name, restored := range map[string][]string{
@@ -183,7 +183,7 @@ func TestACopyFromBeforeARestoreIsToldSoAndOneFromAfterItMissesNothing(t *testin
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			n := &tenant{apptest.Start(t, apptest.Options{Alone: true}).Tenant(t)} // because the whole database counts anew
+			n := &tenant{apptest.Start(t, apptest.Options{Alone: true}).Tenant(t)} // the whole database is renumbered
 			n.Post(t)
 			before := newCopy(n, "/v1/posts?"+since)
 			before.catchesUp(t, "/v1/posts?limit=100")
@@ -208,7 +208,8 @@ func TestACopyFromBeforeARestoreIsToldSoAndOneFromAfterItMissesNothing(t *testin
 	}
 }
 
-// Numbers are a cluster's, so a transaction there looks like one that may still write here.
+// Transaction numbers are per cluster, so a transaction in another database looks like a running
+// writer of this one.
 func TestATransactionInAnotherDatabaseHoldsUpNoCopy(t *testing.T) {
 	t.Parallel()
 	n, elsewhere := &tenant{apptest.Start(t, apptest.Options{Alone: true}).Tenant(t)}, testkit.Database(t)
@@ -225,7 +226,7 @@ func TestATransactionInAnotherDatabaseHoldsUpNoCopy(t *testing.T) {
 	require.Len(t, c.rows, 1)
 }
 
-// A writer that has begun with the numbers from before may commit after others have new ones.
+// A writer that began with the old numbers may commit after others have got new ones.
 func TestNumbersBeginAnewWhenNobodyWritesWithThoseFromBefore(t *testing.T) {
 	t.Parallel()
 	n := &tenant{apptest.Start(t, apptest.Options{Alone: true}).Tenant(t)}
@@ -240,7 +241,8 @@ func TestNumbersBeginAnewWhenNobodyWritesWithThoseFromBefore(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// What is written most isn't numbered, so a copy has the moment of the last change.
+// last_seen_at, the most frequent update, is not numbered. A copy has the value from the contact's
+// last numbered change.
 func seenAgain(t *testing.T, n *tenant) {
 	identify := func(traits object) {
 		traits["externalUserId"] = "acct-seen"
@@ -254,17 +256,17 @@ func seenAgain(t *testing.T, n *tenant) {
 	c.catchesUp(t, "/v1/contacts?externalUserId=acct-seen")
 	identify(object{"plan": "pro"})
 	after := n.ID(t, "/v1/contacts", object{})
-	for all := newCopy(n, "/v1/contacts?sort=updated&"+since); all.rows[after] == ""; { // until all from before have ended
+	for all := newCopy(n, "/v1/contacts?sort=updated&"+since); all.rows[after] == ""; { // until all earlier transactions have ended
 		all.poll(t)
 	}
 	require.Len(t, c.rows, 1)
 	shown := maps.Clone(c.rows)
-	c.poll(t) // deletions of others may come
+	c.poll(t) // deletions of other tests may arrive
 	require.Equal(t, shown, c.rows)
 }
 
-// What other changes do to a row is an update of it, so a copy of what was updated since a moment
-// has it, too.
+// Changes of related rows also update a row. A copy of the rows updated since a time therefore gets
+// it.
 func relatedSince(t *testing.T, n *tenant) {
 	board := n.Board(t)
 	contact := n.ID(t, "/v1/contacts", object{})
@@ -278,7 +280,7 @@ func relatedSince(t *testing.T, n *tenant) {
 		n.Make(t, http.MethodPost, "/v1/posts/"+into+"/merge", object{"sourceIds": []string{from}})
 	}
 	merge(source, merged)
-	from := func() string { // a moment behind all before
+	from := func() string { // a time after all changes so far
 		now := time.Now().Add(time.Millisecond)
 		for !time.Now().After(now) {
 		}

@@ -20,7 +20,7 @@ import (
 	"earshot/internal/testkit/apptest"
 )
 
-// parts are the name of a cursor's list, and its place.
+// parts returns the name of a cursor's list and the cursor's place.
 func parts(t *testing.T, cursor string) (list string, place []string) {
 	t.Helper()
 	raw, err := base64.RawURLEncoding.DecodeString(cursor)
@@ -29,8 +29,8 @@ func parts(t *testing.T, cursor string) (list string, place []string) {
 	return all[0], all[1:]
 }
 
-// What a crash of Postgres leaves is proven in internal/store: the number behind the last
-// checkpoint, and behind whatever was committed.
+// After a crash, Postgres continues with a number beyond its last checkpoint and beyond all committed
+// changes. Tests of internal/store prove this.
 func TestASyncCursorGoesNoFurtherThanWhatACrashOfPostgresLeaves(t *testing.T) {
 	t.Parallel()
 	n := &tenant{apptest.Start(t, apptest.Options{Alone: true}).Tenant(t)}
@@ -45,7 +45,7 @@ func TestASyncCursorGoesNoFurtherThanWhatACrashOfPostgresLeaves(t *testing.T) {
 		var left int64
 		require.NoError(t, db.QueryRow(t.Context(), `SELECT greatest((SELECT max(changed_in) + 1 FROM posts),
 			base + (SELECT split_part(next_xid, ':', 2)::bigint FROM pg_control_checkpoint())) FROM transaction_numbers`).Scan(&left))
-		for _, part := range []string{place[0], place[2]} { // where the page ended, and where the copy began
+		for _, part := range []string{place[0], place[2]} { // the end of the page, and the start of the copy
 			var err error
 			in, err = strconv.ParseInt(part, 10, 64)
 			require.NoError(t, err)
@@ -64,12 +64,12 @@ func TestASyncCursorGoesNoFurtherThanWhatACrashOfPostgresLeaves(t *testing.T) {
 	within(c.cursor)
 	_, err := db.Exec(t.Context(), "CHECKPOINT")
 	require.NoError(t, err)
-	for within(c.cursor) <= before { // until the transactions of others have ended
+	for within(c.cursor) <= before { // until the other transactions have ended
 		require.Zero(t, c.poll(t))
 	}
 }
 
-// The retention may remove tombstones while a page is read.
+// The retention may remove tombstones while a client reads a page.
 func TestATombstoneThatGoesWhileAPageIsReadIsToldOfOrThePageIsRefused(t *testing.T) {
 	t.Parallel()
 	n := &tenant{apptest.Start(t, apptest.Options{Alone: true}).Tenant(t)}

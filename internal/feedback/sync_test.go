@@ -17,16 +17,16 @@ import (
 	"earshot/internal/publicid"
 )
 
-// copied is a copy of a list, as an integrator keeps it in step.
+// copied is an integrator's synchronized copy of a list.
 type copied struct {
 	n     *tenant
 	query string
-	// cursor is the latest syncCursor.
+	// cursor is the last syncCursor.
 	cursor string
 	rows   map[string]string
 }
 
-// poll walks to the end of what changed, and returns how many rows and deletions came.
+// poll reads all changes and returns the number of rows and deletions.
 func (c *copied) poll(t *testing.T) (came int) {
 	t.Helper()
 	for {
@@ -59,8 +59,8 @@ func asText(t *testing.T, row any) string {
 	return string(text)
 }
 
-// catchesUp polls until the copy is what the list shows, which takes until the transactions
-// of others on this Postgres have ended.
+// catchesUp polls until the copy equals the list. This takes until the other transactions on this
+// Postgres have ended.
 func (c *copied) catchesUp(t *testing.T, list string) {
 	t.Helper()
 	want := map[string]string{}
@@ -86,12 +86,12 @@ func (c *copied) catchesUp(t *testing.T, list string) {
 	require.Equal(t, want, c.rows)
 }
 
-// inStep is a list with what writers do to it.
+// inStep is a list with the operations of its writers.
 type inStep struct {
-	// list and query have a first parameter.
+	// list and query already have a query parameter.
 	list, query, table string
 	create             func(t *testing.T) string
-	// change works on one of the list; path is where it is.
+	// change updates the row with this path.
 	change func(t *testing.T, path string)
 	path   func(id string) string
 	n      *tenant
@@ -190,12 +190,12 @@ func entriesInStep(t *testing.T, n *tenant) inStep {
 	}
 }
 
-// writeAndPoll polls while writers write through the API, and one by hand in transactions that
-// stay open for several polls.
+// writeAndPoll polls during writes through the API and writes in transactions that stay open for
+// several polls.
 func writeAndPoll(t *testing.T, n *tenant, l inStep) {
 	c := newCopy(n, l.query)
 	kept := l.create(t)
-	var polls sync.Mutex // held by a poll, so that the one who writes by hand waits for one
+	var polls sync.Mutex // held during a poll, so that the open transactions can wait for it
 	polled := sync.NewCond(&polls)
 	count, done := 0, false
 	var writers sync.WaitGroup
@@ -203,7 +203,7 @@ func writeAndPoll(t *testing.T, n *tenant, l inStep) {
 		writers.Go(func() { write(t, l) })
 	}
 	db := n.connect(t)
-	defer func() { // where a poll failed, too
+	defer func() { // also after a failed poll
 		polls.Lock()
 		count += 1_000_000
 		polled.Broadcast()
@@ -241,7 +241,7 @@ func writeAndPoll(t *testing.T, n *tenant, l inStep) {
 	require.NotEmpty(t, c.rows)
 }
 
-// write makes rows, and changes and removes its own.
+// write inserts rows, and changes and removes its own rows.
 func write(t *testing.T, l inStep) {
 	var own []string
 	for i := range syncWrites {
@@ -257,7 +257,7 @@ func write(t *testing.T, l inStep) {
 	}
 }
 
-// rawID is the form that the database keeps.
+// rawID returns the form in which the database stores an id.
 func rawID(t *testing.T, id string) string {
 	t.Helper()
 	switch prefix, _, _ := strings.Cut(id, "_"); prefix {

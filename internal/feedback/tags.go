@@ -22,15 +22,15 @@ import (
 
 const (
 	maxTagName = 40
-	// A board's tags come in one answer: with this many it has some 150 KB.
+	// A board's tags are returned in one answer, which has about 150 KB with this many tags.
 	maxBoardTags = 500
-	// A neutral grey, for tags made without a colour.
+	// A neutral grey is the default colour.
 	defaultTagColor = "#6b7280"
 )
 
 var colorPattern = regexp.MustCompile(`^#([0-9a-fA-F]{3}|[0-9a-fA-F]{6})$`)
 
-// plainColor writes a colour as #rrggbb in lower case.
+// plainColor returns a colour as #rrggbb in lower case.
 func plainColor(color string) string {
 	c := strings.ToLower(color)
 	if len(c) == len("#rgb") {
@@ -39,8 +39,7 @@ func plainColor(color string) string {
 	return c
 }
 
-// TagInput is what a tag is made of, or what is changed of it; nil leaves a
-// member as it is.
+// TagInput has the values of a new tag, or the changes to a tag. A nil field stays as it is.
 type TagInput struct{ Name, Color *string }
 
 func (in *TagInput) check() error {
@@ -59,15 +58,15 @@ func (in *TagInput) check() error {
 	return bad.Err()
 }
 
-// nameKey is what tag names are compared by.
+// nameKey returns the form in which tag names are compared.
 func nameKey(name string) string { return strings.ToLower(name) }
 
 func tagTaken() error {
 	return problem.New(problem.Conflict, "The board has a tag of that name already.").With("field", "name")
 }
 
-// CreateTag makes a tag on a board. A name that the board has already, without
-// regard to case, is problem.Conflict, and so is one tag more than a board may have.
+// CreateTag makes a tag on a board. It returns problem.Conflict if the name is taken, ignoring case,
+// or if the board already has maxBoardTags tags.
 func (s *Service) CreateTag(ctx context.Context, on publicid.Board, in TagInput) (*db.Tag, error) {
 	if in.Name == nil {
 		in.Name = new(string)
@@ -81,7 +80,7 @@ func (s *Service) CreateTag(ctx context.Context, on publicid.Board, in TagInput)
 	}
 	var made *db.Tag
 	err := s.changes.Run(ctx, func(c *change.Change) error {
-		// One at a time, so that the tags are counted exactly.
+		// The lock serializes new tags, so that the count is exact.
 		if _, err := onlyBoard(ctx, c.Board.Query().Where(board.ID(on)).ForUpdate(store.NoKeyUpdate)); err != nil {
 			return err
 		}
@@ -105,8 +104,8 @@ func (s *Service) CreateTag(ctx context.Context, on publicid.Board, in TagInput)
 	return made, err
 }
 
-// mustHaveRoomForTag counts a tag that was inserted just now, because a name that is
-// taken is the problem that the caller wants to hear of first.
+// mustHaveRoomForTag counts the board's tags after the insert, so that a taken name is reported
+// before the limit.
 func mustHaveRoomForTag(ctx context.Context, c *change.Change, on publicid.Board) error {
 	n, err := c.Tag.Query().Where(tag.BoardID(on)).Count(ctx)
 	if err != nil {
@@ -119,7 +118,8 @@ func mustHaveRoomForTag(ctx context.Context, c *change.Change, on publicid.Board
 	return nil
 }
 
-// Tags lists a board's tags, oldest first, all of them unless a page is asked for.
+// Tags lists a board's tags, oldest first. It returns all of them unless the request asks for a
+// page.
 func (s *Service) Tags(ctx context.Context, on publicid.Board, q page.Query) (page.Page[*db.Tag], error) {
 	var bad problem.Fields
 	limit := q.Whole(&bad, maxBoardTags)
@@ -160,7 +160,7 @@ func (s *Service) UpdateTag(ctx context.Context, on publicid.Board, id publicid.
 		if in.Name != nil && *in.Name != old.Name {
 			update.SetName(*in.Name).SetNameKey(nameKey(*in.Name))
 		}
-		// Older rows may have upper case, which isn't another colour.
+		// Older rows may have upper case, which is the same colour.
 		change.Differs(in.Color, plainColor(old.Color), update.SetColor)
 		if changed = old; change.Unchanged(update.Mutation()) {
 			return nil
@@ -175,7 +175,7 @@ func (s *Service) UpdateTag(ctx context.Context, on publicid.Board, id publicid.
 	return changed, err
 }
 
-// DeleteTag removes a tag, from its board and from every post.
+// DeleteTag removes a tag from its board and from all posts.
 func (s *Service) DeleteTag(ctx context.Context, on publicid.Board, id publicid.Tag) error {
 	return s.changes.Run(ctx, func(c *change.Change) error {
 		n, err := c.Tag.Delete().Where(tag.ID(id), tag.BoardID(on)).Exec(ctx)
@@ -190,9 +190,8 @@ func (s *Service) DeleteTag(ctx context.Context, on publicid.Board, id publicid.
 	})
 }
 
-// mustHaveTags returns the ids without repetitions, oldest tag first, or
-// problem.NotFound unless all of them are tags of the board. It keeps them from
-// being deleted until the transaction ends.
+// mustHaveTags returns the ids without repetitions, oldest tag first. It returns problem.NotFound
+// unless all of them are tags of the board. It prevents their deletion until the transaction ends.
 func mustHaveTags(ctx context.Context, c *change.Change, on publicid.Board, ids []publicid.Tag) ([]publicid.Tag, error) {
 	distinct := distinctTags(ids)
 	if len(distinct) == 0 {
@@ -209,7 +208,7 @@ func mustHaveTags(ctx context.Context, c *change.Change, on publicid.Board, ids 
 	return distinct, nil
 }
 
-// distinctTags are the ids without repetitions, oldest tag first.
+// distinctTags returns the ids without repetitions, oldest tag first.
 func distinctTags(ids []publicid.Tag) []publicid.Tag {
 	distinct := slices.Clone(ids)
 	slices.SortFunc(distinct, func(a, b publicid.Tag) int { return strings.Compare(a.String(), b.String()) })

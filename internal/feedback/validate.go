@@ -7,17 +7,17 @@ import (
 	"earshot/internal/problem"
 )
 
-// The limits of the specification and of docs/decisions that several nouns
-// share. Lengths count characters, as JSON Schema does, not bytes.
+// Limits of the specification and of docs/decisions that several resources share. Lengths count
+// characters, as JSON Schema does, and not bytes.
 const (
 	maxTitle    = 200
 	maxPostSlug = 80
 	maxBodyText = 50_000
-	// Bytes of a rich-text document: it has no other limit.
+	// The size in bytes is the only limit of a rich-text document.
 	maxBodyJSON = 256 << 10
 )
 
-// statuses are those that a list is filtered by.
+// statuses parses the statuses of a filter.
 func statuses(bad *problem.Fields, given []string) []post.Status {
 	bad.Items("status", given, len(postStatuses))
 	out := make([]post.Status, len(given))
@@ -29,7 +29,7 @@ func statuses(bad *problem.Fields, given []string) []post.Status {
 	return out
 }
 
-// Body is a rich text: the document of any shape and its plain form.
+// Body is a rich text: a JSON document of any shape and its plain text.
 type Body struct {
 	JSON json.RawMessage
 	Text string
@@ -43,10 +43,10 @@ func (b Body) check(bad *problem.Fields, low int) {
 	}
 }
 
-// size is that of both, in bytes.
+// size returns the bytes of the document and the text.
 func (b Body) size() int { return len(b.JSON) + len(b.Text) }
 
-// document is the JSON to store: null and nothing are the same.
+// document returns the JSON to store. A null document is nil.
 func (b Body) document() json.RawMessage {
 	if string(b.JSON) == "null" {
 		return nil

@@ -17,28 +17,30 @@ import (
 	"earshot/internal/store"
 )
 
-// What end-users do on public boards, each in a transaction of its caller, who knows that the
-// address is theirs. What isn't on a public board is problem.NotFound.
+// These methods are the actions of end-users on public boards. Each runs in its caller's
+// transaction, and the caller has verified the address. A resource that is not on a public board is
+// problem.NotFound.
 
-// Visitor is an end-user of public boards, known by the hash of the address.
+// Visitor is an end-user of public boards, identified by the hash of the address.
 type Visitor struct {
-	// Mailbox is only needed for votes, of which a mailbox has one.
+	// Spelled needs its Mailbox only for votes, because a mailbox has one vote.
 	store.Spelled
-	// OptIn is who has opted in to hear of what comes of it; without it nothing is kept of them but
-	// the hash.
+	// OptIn is set if the visitor has opted in to e-mails. Without it, only the hash of the address
+	// is stored.
 	OptIn *OptIn
 }
 
-// OptIn is what a contact is made of.
+// OptIn has the values for a visitor's contact.
 type OptIn struct {
 	Email string `json:"email"`
 	Name  string `json:"name"`
-	// Language is that of the page on which they did, and At the moment.
+	// Language is the language of the page on which the visitor opted in, and At is the time.
 	Language string    `json:"language,omitempty"`
 	At       time.Time `json:"at"`
 }
 
-// as is the visitor as a voter. An opt-in has them be a contact, who came in by the source.
+// as returns the visitor as a voter. An opt-in makes or finds the visitor's contact with this
+// source.
 func (s *Service) as(ctx context.Context, c *change.Change, who Visitor, source string) (voter, error) {
 	by := voter{emailHash: &who.EmailHash}
 	if who.OptIn == nil {
@@ -51,12 +53,12 @@ func (s *Service) as(ctx context.Context, c *change.Change, who Visitor, source 
 	return by, err
 }
 
-// KeepPublicBoard loads a public board, which stays there until the end.
+// KeepPublicBoard loads a public board and prevents its deletion until the transaction ends.
 func (s *Service) KeepPublicBoard(ctx context.Context, c *change.Change, id publicid.Board) (*db.Board, error) {
 	return onlyBoard(ctx, c.Board.Query().Where(board.ID(id), board.Public(true)).ForShare(store.KeyShare))
 }
 
-// LockPublicPost locks a post of a public board, or the one that it was merged into.
+// LockPublicPost locks a post of a public board, or the target of its merge.
 func (s *Service) LockPublicPost(ctx context.Context, c *change.Change, id publicid.Post) (*db.Post, *db.Board, error) {
 	p, err := lockVotable(ctx, c, id)
 	if err != nil {
@@ -69,14 +71,14 @@ func (s *Service) LockPublicPost(ctx context.Context, c *change.Change, id publi
 	return p, on, err
 }
 
-// CastVisitorsVote puts a visitor's vote on a post of LockPublicPost and records its event. The
-// person's vote that is there stays.
+// CastVisitorsVote adds a visitor's vote to a post of LockPublicPost and records its event. If the
+// person has voted already, it changes nothing.
 func (s *Service) CastVisitorsVote(ctx context.Context, c *change.Change, on *db.Post, who Visitor) error {
 	by, err := s.as(ctx, c, who, "public_vote")
 	if err != nil {
 		return err
 	}
-	// It is noted first, so that votes from before are found by the other spellings from now on.
+	// Note this spelling first, so that the other spellings also find older votes.
 	if err := store.NoteSpelling(ctx, c.Tx, c.Caller.Organization.ID, who.Spelled); err != nil {
 		return err
 	}
@@ -87,7 +89,7 @@ func (s *Service) CastVisitorsVote(ctx context.Context, c *change.Change, on *db
 	return err
 }
 
-// RetractVisitorsVote takes the person's vote off, if there is one.
+// RetractVisitorsVote removes the person's vote, if there is one.
 func (s *Service) RetractVisitorsVote(ctx context.Context, c *change.Change, on publicid.Post, email string) error {
 	p, _, err := s.LockPublicPost(ctx, c, on)
 	if err != nil {
@@ -101,7 +103,7 @@ func (s *Service) RetractVisitorsVote(ctx context.Context, c *change.Change, on 
 	return err
 }
 
-// CreateVisitorsPost puts a visitor's post on a board of KeepPublicBoard and records post.created.
+// CreateVisitorsPost adds a visitor's post to a board of KeepPublicBoard and records post.created.
 func (s *Service) CreateVisitorsPost(
 	ctx context.Context, c *change.Change, on *db.Board, title, text string, who Visitor,
 ) (*db.Post, error) {
@@ -145,8 +147,8 @@ func (s *Service) CreateVisitorsComment(
 	return row, c.Record(event.CommentCreated, commentCreated(on.BoardID, row))
 }
 
-// HasVoted reports whether the person with an address has a vote on a post, or on the one that it
-// was merged into.
+// HasVoted reports whether the person with an address has voted on a post, or on the target of its
+// merge.
 func (s *Service) HasVoted(ctx context.Context, on *db.Post, email string) (bool, error) {
 	target := on.ID
 	if on.MergedIntoID != nil {

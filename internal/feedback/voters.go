@@ -16,15 +16,15 @@ import (
 	"earshot/internal/store"
 )
 
-// voter is a person who votes: a member or a contact. By the hash of the address it is the
-// same person as a contact or a voter of the public flow who voted before; only members are
-// told apart by their ids, because two of them may have one address.
+// voter is a member or a contact who votes. Votes with the same address hash belong to the same
+// person: a member, a contact or a visitor. The exception: members are distinguished by id, because
+// two members may share an address.
 type voter struct {
 	user    *publicid.User
 	contact *publicid.Contact
 	// emailHash is nil for a contact without an address.
 	emailHash *[]byte
-	// spellings are further hashes by which a vote is the visitor's: other spellings of the address.
+	// spellings are the hashes of other spellings of the visitor's address.
 	spellings [][]byte
 }
 
@@ -35,8 +35,8 @@ func (s *Service) member(u *db.User) voter {
 
 func contactAsVoter(c *db.Contact) voter { return voter{contact: &c.ID, emailHash: contactsHash(c)} }
 
-// contactsHash is nil for a contact without an address, whose hash Ent reads as a pointer to
-// nothing.
+// contactsHash returns nil for a contact without an address. Ent reads its hash as a pointer to
+// nil.
 func contactsHash(c *db.Contact) *[]byte {
 	if c.EmailHash == nil || *c.EmailHash == nil {
 		return nil
@@ -44,7 +44,7 @@ func contactsHash(c *db.Contact) *[]byte {
 	return c.EmailHash
 }
 
-// row is the voter's vote.
+// row returns a vote of the voter.
 func (v voter) row(of publicid.Organization, on publicid.Post) *db.Vote {
 	return &db.Vote{
 		ID: publicid.NewVote(), OrganizationID: of, PostID: on, CreatedAt: store.Now(),
@@ -52,18 +52,18 @@ func (v voter) row(of publicid.Organization, on publicid.Post) *db.Vote {
 	}
 }
 
-// own reports whether a vote is the voter's by the id.
+// own reports whether a vote has the voter's id.
 func (v voter) own(of *db.Vote) bool {
 	return v.user != nil && change.Same(v.user, of.UserID) || v.contact != nil && change.Same(v.contact, of.ContactID)
 }
 
-// cast reports whether a vote is the voter's, by the id or by the address.
+// cast reports whether a vote is the voter's, by id or by address.
 func (v voter) cast(of *db.Vote) bool {
 	sameAddress := of.EmailHash != nil && slices.ContainsFunc(v.hashes(), func(h []byte) bool { return bytes.Equal(h, *of.EmailHash) })
 	return v.own(of) || sameAddress && (v.user == nil || of.UserID == nil)
 }
 
-// hashes are those by which a vote is the voter's.
+// hashes returns the hashes of all spellings of the voter's address.
 func (v voter) hashes() [][]byte {
 	if v.emailHash == nil {
 		return v.spellings
@@ -71,9 +71,9 @@ func (v voter) hashes() [][]byte {
 	return append([][]byte{*v.emailHash}, v.spellings...)
 }
 
-// votesOf are the votes of a person on a post, one by the own id first. There is one, unless they
-// were put there before it was known that they are one person's: before an address was told, or
-// by a program that took a member and a contact for two.
+// votesOf returns a person's votes on a post, a vote by the person's own id first. There can be
+// several if the votes were cast before the service could match them: the contact had no address
+// yet, or an older release did not match members with contacts.
 func votesOf(ctx context.Context, c *change.Change, on publicid.Post, by voter) ([]*db.Vote, error) {
 	var either []predicate.Vote
 	if by.user != nil {
@@ -96,7 +96,7 @@ func votesOf(ctx context.Context, c *change.Change, on publicid.Post, by voter) 
 	return found, nil
 }
 
-// shownOfVoter are the traits of a contact that the list of votes shows. Its metadata may be
+// shownOfVoter selects the columns of a contact that the list of votes shows. The metadata may be
 // large.
 func shownOfVoter(q *db.ContactQuery) {
 	q.Select(contact.FieldID, contact.FieldExternalUserID, contact.FieldEmail, contact.FieldName, contact.FieldPlan,

@@ -18,21 +18,21 @@ import (
 	"earshot/internal/store"
 )
 
-// newVote is what the caller of CastVote wants.
+// newVote is a vote of a group, before it is cast.
 type newVote struct {
 	on publicid.Post
 	voter
 }
 
-// CastVote is a vote that is on a post. Fresh says that it wasn't before.
+// CastVote is a vote on a post. Fresh is true if CastVote has just added it.
 type CastVote struct {
 	*db.Vote
 	Fresh bool
 }
 
-// CastVote puts a vote on a post, or on the one that it was merged into, and records
-// vote.created: the caller's, or that of the contact who is named. When the person has voted
-// already nothing changes.
+// CastVote adds the vote of the caller, or of the given contact, to a post and records
+// vote.created. If the post is merged, the vote goes to the target of the merge. If the person has
+// voted already, it changes nothing.
 func (s *Service) CastVote(ctx context.Context, on publicid.Post, who contacts.Person) (*CastVote, error) {
 	if who.Named() {
 		return s.castContactsVote(ctx, on, who)
@@ -75,7 +75,8 @@ func (s *Service) castContactsVote(ctx context.Context, on publicid.Post, who co
 	return cast, err
 }
 
-// castVotes makes those votes whose posts are there and not merged into others.
+// castVotes makes the votes of a group. It leaves out a vote if its post does not exist or is
+// merged.
 func castVotes(ctx context.Context, j *change.Joint, in []newVote) ([]*CastVote, error) {
 	posts, voters := make([]publicid.Post, len(in)), make([]store.Voter, len(in))
 	for i, v := range in {
@@ -112,7 +113,7 @@ func castVotes(ctx context.Context, j *change.Joint, in []newVote) ([]*CastVote,
 	return out, nil
 }
 
-// castVote makes a vote on a locked post by itself.
+// castVote makes a vote on a locked post.
 func castVote(ctx context.Context, c *change.Change, on *db.Post, by voter) (*CastVote, error) {
 	before, err := votesOf(ctx, c, on.ID, by)
 	if err != nil {
@@ -143,7 +144,7 @@ func voteCreated(on publicid.Board, v *db.Vote) event.Payload {
 	}
 }
 
-// votable are those of locked posts that votes and comments belong on themselves.
+// votable returns the locked posts that are not merged, by id.
 func votable(found []store.LockedPost) map[publicid.Post]store.LockedPost {
 	byID := make(map[publicid.Post]store.LockedPost, len(found))
 	for _, p := range found {
@@ -154,9 +155,9 @@ func votable(found []store.LockedPost) map[publicid.Post]store.LockedPost {
 	return byID
 }
 
-// RetractVote takes the vote of the caller, or of the contact who is named, off a post, or off
-// the one that it was merged into, which it returns. The vote that was there is nil where there
-// was none: retracting twice is as good as once.
+// RetractVote removes the vote of the caller, or of the given contact, from a post or from the
+// target of its merge. It returns the removed vote and the id of that post. The vote is nil if
+// there was none, so retracting twice is no error.
 func (s *Service) RetractVote(ctx context.Context, on publicid.Post, who contacts.Person) (taken *db.Vote, from publicid.Post, err error) {
 	var bad problem.Fields
 	who.Check(&bad)
@@ -173,7 +174,7 @@ func (s *Service) RetractVote(ctx context.Context, on publicid.Post, who contact
 		if who.Named() {
 			found, err := s.contacts.Keep(ctx, c, who)
 			if who.ExternalUserID != nil && problem.Is(err, problem.NotFound) {
-				return nil // of whom we know nothing, there is no vote
+				return nil // an unknown contact has no vote
 			}
 			if err != nil {
 				return err
@@ -186,7 +187,7 @@ func (s *Service) RetractVote(ctx context.Context, on publicid.Post, who contact
 	return taken, from, err
 }
 
-// retract takes the votes of a person off a locked post. It returns the one that was there, or nil.
+// retract removes a person's votes from a locked post. It returns one of them, or nil.
 func retract(ctx context.Context, c *change.Change, p *db.Post, by voter) (*db.Vote, error) {
 	there, err := votesOf(ctx, c, p.ID, by)
 	if err != nil || len(there) == 0 {
@@ -202,7 +203,7 @@ func retract(ctx context.Context, c *change.Change, p *db.Post, by voter) (*db.V
 	return there[0], count(ctx, c, p, -len(there), 0)
 }
 
-// Votes lists the votes on a post, newest first, with the contacts whose they are.
+// Votes lists the votes on a post, newest first, with their contacts.
 func (s *Service) Votes(ctx context.Context, on publicid.Post, q page.Query) (page.Page[*db.Vote], error) {
 	var bad problem.Fields
 	limit := q.Size(&bad, page.Standard, page.Max)
@@ -224,13 +225,13 @@ func (s *Service) Votes(ctx context.Context, on publicid.Post, q page.Query) (pa
 	}
 	for _, v := range rows {
 		if v.Edges.Contact == nil {
-			v.ContactID = nil // deleted between the statement that finds votes and the one that finds contacts
+			v.ContactID = nil // deleted between the statement that reads votes and the one that reads contacts
 		}
 	}
 	return page.Cut(list, rows, limit, page.ByID(func(v *db.Vote) string { return v.ID.String() })), nil
 }
 
-// count moves the counters of a locked post. Retracting isn't activity.
+// count adds to the counters of a locked post. A retraction is not activity.
 func count(ctx context.Context, c *change.Change, p *db.Post, votes, comments int) error {
 	update := c.Post.Update().Where(post.ID(p.ID)).AddVoteCount(votes).AddCommentCount(comments)
 	if votes+comments > 0 {

@@ -33,8 +33,8 @@ func postOf(t *testing.T, path string) publicid.Post {
 	return id
 }
 
-// anonymousVote is a vote of the public flow, which isn't part of the API: it
-// leaves a hash of the address.
+// anonymousVote adds a vote of the public flow, which is not part of the API. The vote has a hash
+// of the address.
 func (n *tenant) anonymousVote(t *testing.T, post, voter string) string {
 	t.Helper()
 	ctx, client, on := n.Context(t.Context()), n.App.Store.Client(), postOf(t, post)
@@ -42,7 +42,7 @@ func (n *tenant) anonymousVote(t *testing.T, post, voter string) string {
 	return client.Vote.Create().SetPostID(on).SetEmailHash([]byte(voter)).SaveX(ctx).ID.String()
 }
 
-// member is another one of the organization, with a key of the member's own.
+// member makes another member of the organization with a key of its own.
 func (n *tenant) member(t *testing.T, name string) *tenant {
 	t.Helper()
 	return n.as(t, n.App.Store.Client().User.Create().SetEmail(name+"@example.com").SetName(name).SaveX(n.Context(t.Context())))
