@@ -12,8 +12,8 @@ import (
 	"earshot/mcp"
 )
 
-// identifyByTool is identify as an agent's host sends it: a message without a
-// session, whose answer is decoded.
+// identifyByTool identifies a contact as the host of an agent does: with a tool call without a
+// session. It decodes the answer.
 func (t tenant) identifyByTool(ctx context.Context, externalID string, into *identified) error {
 	message, err := json.Marshal(map[string]any{
 		"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": map[string]any{

@@ -14,13 +14,13 @@ import (
 	"earshot/bench/measurement"
 )
 
-// costRates are from one workflow an event to full groups; bursts, the first of which makes no
-// delivery, show what is left when everything is busy.
+// costRates range from one workflow for each event to full groups. The bursts show the cost when
+// all processors are busy. The first burst makes no deliveries.
 var costRates = []int{25, 50, 100, 200, 300, 400}
 
 const costsFile = "bench/scaling/costs.json"
 
-// measureCosts prints what bench/scaling reckons with.
+// measureCosts prints the input of bench/scaling.
 func (s *stack) measureCosts(ctx context.Context, o options) error {
 	all, err := s.costs(ctx, o, costRates)
 	if err != nil {
@@ -59,7 +59,7 @@ change of a page after it writes the whole page.
 %s`, o.runs, o.period, machine, costTable(all).markdown()))
 }
 
-// costs measures the idle stack, bursts and rates.
+// costs measures the idle stack, two bursts and each rate.
 func (s *stack) costs(ctx context.Context, o options, rates []int) ([]measurement.Cost, error) {
 	var all []measurement.Cost
 	for _, c := range s.costSubjects(o, rates) {
@@ -72,7 +72,7 @@ func (s *stack) costs(ctx context.Context, o options, rates []int) ([]measuremen
 	return all, nil
 }
 
-// rounds are some runs of one load, of which the one in the middle counts.
+// rounds runs one load several times and returns the run with the median cost.
 func (s *stack) rounds(ctx context.Context, o options, c costSubject) (measurement.Cost, error) {
 	var all []measurement.Cost
 	for range o.runs {
@@ -118,7 +118,7 @@ func (s *stack) costSubjects(o options, rates []int) []costSubject {
 	return all
 }
 
-// idle does nothing, a second at a time.
+// idle measures the stack without load, in operations of one second.
 func (s *stack) idle(ctx context.Context, period time.Duration) (measured, error) {
 	return s.timed(ctx, func(ctx context.Context) (*latencies, error) {
 		return openLoop(ctx, 1, period, func(ctx context.Context, _ int, due time.Time) error {

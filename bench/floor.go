@@ -15,7 +15,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// floor is the least that the two servers need, without anything of ours.
+// floor measures the least work that Postgres and Temporal need, without the code of Earshot.
 type floor struct {
 	pool     *pgxpool.Pool
 	temporal client.Client
@@ -31,7 +31,7 @@ type floor struct {
 const (
 	floorTable = "bench_floor"
 	floorQueue = "earshot-bench"
-	// As many as our own groups.
+	// The same size as a group of deliveries in the service.
 	floorGroupSize = 60
 )
 
@@ -64,7 +64,7 @@ func (f *floor) close(ctx context.Context) {
 	_, _ = f.pool.Exec(ctx, "DROP TABLE IF EXISTS "+floorTable)
 }
 
-// identify is one transaction with an indexed select and a single-row update.
+// identify runs one transaction with an indexed select and a single-row update.
 func (f *floor) identify(ctx context.Context, i int) error {
 	tx, err := f.pool.Begin(ctx)
 	if err != nil {
@@ -99,7 +99,7 @@ func (f *floor) arrive(_ context.Context, ids []string) error {
 	for _, id := range ids {
 		began, ok := f.began[id]
 		if !ok {
-			continue // of a run that was given up
+			continue // of a run that was cancelled
 		}
 		delete(f.began, id)
 		f.arrived.add(at.Sub(began))
@@ -110,8 +110,8 @@ func (f *floor) arrive(_ context.Context, ids []string) error {
 	return nil
 }
 
-// workflows starts n items in groups of the size and measures how long each
-// takes to arrive in its activity.
+// workflows starts n items in groups of the given size. It measures the time until each item
+// reaches its activity.
 func (f *floor) workflows(ctx context.Context, n, goroutines, size int) (*latencies, error) {
 	f.expect(n)
 	_, err := burst(ctx, (n+size-1)/size, goroutines, func(ctx context.Context, i int) error {
@@ -120,7 +120,7 @@ func (f *floor) workflows(ctx context.Context, n, goroutines, size int) (*latenc
 	return f.await(ctx, n, err)
 }
 
-// workflowsAt starts a workflow for each item when it is due.
+// workflowsAt starts a workflow for each item at the time when the item is due.
 func (f *floor) workflowsAt(ctx context.Context, rate int, period time.Duration) (*latencies, error) {
 	n := arrivals(rate, period)
 	f.expect(n)
@@ -134,7 +134,7 @@ func (f *floor) expect(n int) {
 	f.began, f.arrived.all, f.left, f.done = map[string]time.Time{}, nil, n, make(chan struct{})
 }
 
-// start starts one workflow for so many items, which are on their way since then.
+// start starts one workflow for size items. The latency of the items counts from since.
 func (f *floor) start(ctx context.Context, size int, since time.Time) error {
 	ids := make([]string, size)
 	f.mu.Lock()

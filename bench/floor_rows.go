@@ -15,9 +15,9 @@ import (
 	"earshot/internal/publicid"
 )
 
-// floorRows writes and reads the rows that the use cases do, by bare pgx on the real schema with
-// its triggers: what Postgres needs at least, without anything of ours. It has an organization of
-// its own, so that the ledgers of the runs don't meet its rows.
+// floorRows writes and reads the same rows as the use cases, with bare pgx on the real schema and
+// its triggers. It measures the least that Postgres needs. Its organization is separate, so the
+// ledgers of the runs don't see its rows.
 type floorRows struct {
 	pool                  *pgxpool.Pool
 	tenant                tenant
@@ -40,7 +40,7 @@ func (s *stack) newFloorRows(ctx context.Context) (*floorRows, error) {
 		pool: s.pool, tenant: t, organization: t.organization.UUID(), board: publicid.Read[publicid.Board](t.board).UUID(),
 		webhook: publicid.Read[publicid.Webhook](hook.ID).UUID(), owner: t.owner.UUID(),
 	}
-	// As long as an event of a post.
+	// The payload is as long as the event of a real post.
 	f.payload, err = json.Marshal(map[string]any{
 		"event": "post.created", "organizationId": t.organization, "boardId": t.board, "post": map[string]any{
 			"id": publicid.NewPost(), "title": "Floor " + uuid.NewString(), "slug": "floor-" + uuid.NewString(), "status": "open", "createdAt": time.Now(),
@@ -54,8 +54,8 @@ func (s *stack) newFloorRows(ctx context.Context) (*floorRows, error) {
 	return f, nil
 }
 
-// The statements of a change, as simple as they can be. Nobody delivers a floor's rows: they
-// are due tomorrow.
+// The statements of a change, as simple as possible. The floor's deliveries are due tomorrow, so
+// the worker leaves them alone.
 const (
 	lockBoard = "SELECT id FROM boards WHERE organization_id = $1 AND id = $2 FOR KEY SHARE"
 	onePost   = `INSERT INTO posts (id, organization_id, created_at, updated_at, title, slug, last_activity_at, board_id, author_user_id)
@@ -87,7 +87,7 @@ type statement struct {
 	args []any
 }
 
-// change is a post, with the event and the delivery that it causes.
+// change returns the statements for a post, its event and its delivery.
 func (f *floorRows) change(withDelivery bool) []statement {
 	post, event := publicid.NewPost().UUID(), publicid.NewEvent().UUID()
 	all := []statement{
@@ -102,7 +102,7 @@ func (f *floorRows) change(withDelivery bool) []statement {
 	return all
 }
 
-// oneByOne waits for each statement before it sends the next one.
+// oneByOne waits for the result of each statement before it sends the next one.
 func (f *floorRows) oneByOne(ctx context.Context, all []statement) error {
 	return pgx.BeginFunc(ctx, f.pool, func(tx pgx.Tx) error {
 		for _, s := range all {
@@ -114,7 +114,7 @@ func (f *floorRows) oneByOne(ctx context.Context, all []statement) error {
 	})
 }
 
-// pipelined sends all of them at once; they are a transaction by themselves.
+// pipelined sends all statements in one batch, which is an implicit transaction.
 func (f *floorRows) pipelined(ctx context.Context, all []statement) error {
 	var b pgx.Batch
 	for _, s := range all {
@@ -126,7 +126,7 @@ func (f *floorRows) pipelined(ctx context.Context, all []statement) error {
 	return nil
 }
 
-// writeGroup writes the posts of several requests by one statement.
+// writeGroup returns a function that writes the posts of several requests with one statement.
 func (f *floorRows) writeGroup(sql string) func(ctx context.Context, posts []uuid.UUID) ([]struct{}, error) {
 	return func(ctx context.Context, posts []uuid.UUID) ([]struct{}, error) {
 		events, deliveries := make([]uuid.UUID, len(posts)), make([]uuid.UUID, len(posts))
@@ -148,7 +148,8 @@ func inGroups(b *batch.Batcher[uuid.UUID, struct{}]) operation {
 	}
 }
 
-// counting writes rows on one post, which is made first, and the post's counter.
+// counting creates a post. The operation then inserts rows for that post and updates the post's
+// counter.
 func (f *floorRows) counting(insert, counter string, grouped bool) func(ctx context.Context) (operation, error) {
 	add := "UPDATE posts SET " + counter + " = " + counter + " + $2, last_activity_at = now() WHERE id = $1"
 	return func(ctx context.Context) (operation, error) {
@@ -188,8 +189,8 @@ func (f *floorRows) contact(ctx context.Context, _ int) error {
 	return nil
 }
 
-// The rows of a page, newest first; $1 is the board. A word in all posts is found fastest by
-// looking at one after the other.
+// The rows of a page, newest first. $1 is the board. If every post has the word, the fastest search
+// scans the posts in order.
 var (
 	pageRows = fmt.Sprintf("SELECT p.* FROM posts p WHERE p.board_id >= $1 AND p.board_id <= $1 AND p.deleted_at IS NULL "+
 		"ORDER BY p.board_id DESC, p.id DESC LIMIT %d", listed)
@@ -198,7 +199,7 @@ WHERE p.board_id = $1 AND p.deleted_at IS NULL AND d.words @@ to_tsquery('englis
 	postRow = "SELECT * FROM posts WHERE id = $1 AND deleted_at IS NULL"
 )
 
-// read runs a statement and reads its rows, of which there must be so many.
+// read runs a statement and reads its rows. It returns an error unless there are n rows.
 func (f *floorRows) read(ctx context.Context, n int, sql string, args ...any) error {
 	rows, err := f.pool.Query(ctx, sql, args...)
 	if err != nil {
@@ -218,7 +219,8 @@ func (f *floorRows) read(ctx context.Context, n int, sql string, args ...any) er
 	return nil
 }
 
-// copyContacts makes contacts of the load, as identify does, who were last seen an hour ago.
+// copyContacts makes the contacts of a load with the same columns as identify. They were last seen
+// an hour ago.
 func (s *stack) copyContacts(ctx context.Context, of publicid.Organization, n int, externalID func(i int) string) error {
 	columns := []string{
 		"id", "organization_id", "created_at", "updated_at", "external_user_id", "email", "name", "metadata", "source", "consent_basis",
@@ -234,8 +236,8 @@ func (s *stack) copyContacts(ctx context.Context, of publicid.Organization, n in
 	if err != nil {
 		return errors.Wrap(err, "make contacts")
 	}
-	// They came all at once, and the database would learn of the organization some minutes
-	// later: until then it takes it for one of no contacts.
+	// Autovacuum would update the statistics only minutes later. Until then the planner would
+	// assume that the organization has no contacts.
 	if _, err := s.pool.Exec(ctx, "ANALYZE contacts"); err != nil {
 		return errors.Wrap(err, "have the database know the contacts")
 	}

@@ -12,27 +12,27 @@ import (
 )
 
 const (
-	// Between the two sizes.
+	// The factor between the two sizes.
 	growthFactor = 10
-	// What an operation may cost at the larger one, as a multiple.
+	// The limit for the cost at the larger size, as a multiple of the cost at the smaller size.
 	growthMost = 1.5
 	growthFile = "bench/growth.md"
 )
 
-// grown are the scenarios whose cost could hang on how much there is. They run in the
+// grown returns the scenarios whose cost could depend on the number of rows. They run in the
 // organization that grows.
 func (s *stack) grown(o options) []subject {
 	var all []subject
 	for _, b := range append(s.rest(o), s.arrivals(o)[0]) {
-		if b.name != voteFew { // has no seeded votes
+		if b.name != voteFew { // needs no seeded votes
 			all = append(all, b)
 		}
 	}
 	return all
 }
 
-// measureGrowth seeds a tenth and then all, and prints what operations cost at each. It returns an
-// error when one costs more than it may.
+// measureGrowth seeds a tenth of the rows, then all rows, and prints the cost of each operation at
+// both sizes. It returns an error if a cost grows by more than growthMost.
 func (s *stack) measureGrowth(ctx context.Context, o options) error {
 	own := s.tenant
 	defer func() { s.tenant = own }()

@@ -14,33 +14,33 @@ import (
 
 const (
 	guardFile = "bench/guard.json"
-	// A ratio below this part of the committed one fails.
+	// The guard fails if a ratio falls below this share of the committed ratio.
 	guardLeast = 2.0 / 3
-	// Rounds and their length: the median of so many short ratios moves less than that of
-	// few long ones, because a neighbour that comes and goes disturbs only some of them.
+	// The number of rounds and their length. The median of many short rounds is more stable than
+	// that of a few long ones, because another load on the machine disturbs only some of them.
 	guardRounds = 5
 	guardPeriod = 700 * time.Millisecond
 	guardPosts  = 500
 	guardTries  = 3
 )
 
-// guarded are scenarios that everything else goes through, each with the floor it is held to.
+// guarded lists scenarios on the path of every other operation, each with its floor.
 var guarded = []struct{ scenario, floor string }{
 	{postNoWebhook, floorPost},
 	{identifyUnchanged, floorIdentify},
 	{postDelivered, floorEvent},
 }
 
-// ratio is a scenario beside its floor.
+// ratio compares a scenario with its floor.
 type ratio struct {
-	// Speed is operations a second by those of the floor, Work the floor's processor time by
-	// the operation's.
+	// Speed is the operations a second divided by those of the floor. Work is the floor's processor
+	// time divided by the operation's.
 	Speed float64 `json:"speed"`
 	Work  float64 `json:"work"`
 }
 
-// measureGuard measures the guarded scenarios and their floors in alternation, on a service of
-// its own, and returns an error when one has become slower beside its floor than it may.
+// measureGuard measures the guarded scenarios and their floors in alternation, on a separate
+// service. It returns an error if a scenario has become too slow in relation to its floor.
 func measureGuard(ctx context.Context, o options) (err error) {
 	at, stop, err := startService(ctx)
 	if err != nil {
@@ -58,7 +58,7 @@ func measureGuard(ctx context.Context, o options) (err error) {
 	}()
 	o.period, o.posts = guardPeriod, guardPosts
 	all := map[string][]ratio{}
-	// What is committed, and what is found to be too slow, is the median of three times as many.
+	// A committed ratio, and a ratio that fails, is the median of three times as many rounds.
 	for try := 1; ; try++ {
 		if err := s.guardRounds(ctx, o, all); err != nil {
 			return err
@@ -93,10 +93,10 @@ func middle(rounds []ratio, of func(ratio) float64) float64 {
 	return values[len(values)/2]
 }
 
-// guardRounds runs everything in rounds, and once before the first one to warm up.
+// guardRounds runs the guarded scenarios in rounds. One warm-up round precedes the first one.
 func (s *stack) guardRounds(ctx context.Context, o options, all map[string][]ratio) error {
 	by := map[string]subject{}
-	// A floor takes half of the period.
+	// A floor runs for half of the period.
 	twice := o
 	twice.period *= 2
 	for _, b := range slices.Concat(s.rest(o), s.arrivals(o), s.floors(twice)) {
@@ -128,7 +128,7 @@ func (s *stack) guardRounds(ctx context.Context, o options, all map[string][]rat
 	return nil
 }
 
-// judge holds the ratios against the committed ones.
+// judge compares the ratios with the committed ones.
 func judge(found map[string]ratio) error {
 	text, err := os.ReadFile(guardFile)
 	if err != nil {

@@ -19,13 +19,14 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// The program that `make build` builds, and how long it may take to answer.
+// The program that `make build` builds, and the time limit for its start.
 const (
 	program      = ".earshot/bin/earshot"
 	serviceReady = time.Minute
 )
 
-// startService starts the program on a database of its own, beside the servers of withstack.
+// startService starts the program on a new database, with the Postgres and Temporal servers of
+// withstack.
 func startService(ctx context.Context) (at addresses, stop func(), err error) {
 	at.temporal = os.Getenv("TEMPORAL_ADDRESS")
 	server := os.Getenv("EARSHOT_TEST_POSTGRES_URL")
@@ -59,7 +60,7 @@ func startService(ctx context.Context) (at addresses, stop func(), err error) {
 	ended := make(chan error, 1)
 	go func() { ended <- c.Wait() }()
 	stop = func() {
-		_ = c.Process.Signal(syscall.SIGTERM) // fails only when it has ended
+		_ = c.Process.Signal(syscall.SIGTERM) // fails only if the process has already ended
 		<-ended                               //nolint:errcheck // that it was signaled is all that it could say
 	}
 	if err := ready(ctx, at.api, ended); err != nil {
@@ -97,7 +98,7 @@ func freeAddress() (string, error) {
 
 func secret() string {
 	key := make([]byte, 32)
-	_, _ = rand.Read(key) // doesn't fail: it ends the program without randomness
+	_, _ = rand.Read(key) // never fails: crypto/rand ends the program if the system has no randomness
 	return base64.StdEncoding.EncodeToString(key)
 }
 

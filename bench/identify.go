@@ -8,12 +8,12 @@ import (
 	"github.com/google/uuid"
 )
 
-// known is how many contacts are identified over and over.
+// known is the number of contacts that a run identifies repeatedly.
 const known = 1000
 
 func contactID(round string, i int) string { return fmt.Sprintf("bench-%s-%d", round, i) }
 
-// identifyUnchanged tells nothing new of contacts that are known.
+// identifyUnchanged identifies known contacts without any change.
 func (s *stack) identifyUnchanged(ctx context.Context, o options, identify func(ctx context.Context, externalID string, into *identified) error) (measured, error) {
 	round := uuid.NewString()
 	if err := s.copyContacts(ctx, s.organization, known, func(i int) string { return contactID(round, i) }); err != nil {
@@ -27,7 +27,7 @@ func (s *stack) identifyUnchanged(ctx context.Context, o options, identify func(
 	return m, s.identifiedAre(ctx, since, told, "")
 }
 
-// identifyKnown fills a trait of contacts that are known, of each one once.
+// identifyKnown sets a trait of known contacts, once for each contact.
 func (s *stack) identifyKnown(ctx context.Context, o options) (measured, error) {
 	round := uuid.NewString()
 	n := max(known, int(o.period.Seconds()*knownPerSecond))
@@ -46,7 +46,7 @@ func (s *stack) identifyKnown(ctx context.Context, o options) (measured, error) 
 	return m, s.identifiedAre(ctx, since, told, "team")
 }
 
-// knownPerSecond are there to be changed. If a second changes more, the run ends early.
+// knownPerSecond is the number of prepared contacts for each second. A faster run ends early.
 const knownPerSecond = 3000
 
 func (s *stack) identifyNew(ctx context.Context, o options) (measured, error) {

@@ -9,10 +9,11 @@ import (
 	earshot "earshot/sdk/go"
 )
 
-// ofABatch are the most that a batch may have.
+// ofABatch is the largest number of contacts in a batch.
 const ofABatch = 100
 
-// identifyBatch returns an error unless each contact was there before, or wasn't, as fresh says.
+// identifyBatch identifies the contacts in one batch. It returns an error unless all contacts are
+// new (fresh), or all were known before.
 func (t tenant) identifyBatch(ctx context.Context, externalIDs []string, fresh bool, into *identified) error {
 	items := make([]earshot.IdentifyContactRequest, len(externalIDs))
 	for i, id := range externalIDs {
@@ -39,8 +40,8 @@ func contactOf(externalID string) earshot.IdentifyContactRequest {
 	}
 }
 
-// identifyBatches counts contacts: what is measured is of one of them, but for the latencies, which
-// are of a request. Clients are how many there are at once.
+// identifyBatches counts contacts: the figures are for one contact, but the latencies are for one
+// request. The argument clients is the number of concurrent clients.
 func (s *stack) identifyBatches(ctx context.Context, o options, clients int, fresh bool) (measured, error) {
 	round := uuid.NewString()
 	if !fresh {
@@ -68,13 +69,13 @@ func (s *stack) identifyBatches(ctx context.Context, o options, clients int, fre
 	return m.of(ofABatch), s.identifiedAre(ctx, since, told, "")
 }
 
-// byOne has a loop be one client's, who waits for each answer.
+// byOne restricts a loop to one client, which waits for each answer.
 func byOne(o options) options {
-	o.connections = 2 // of which half are used
+	o.connections = 2 // a loop uses half of them
 	return o
 }
 
-// of is for operations that did n things each: of one of them.
+// of converts the figures of an operation with n items to the figures of one item.
 func (m measured) of(n float64) measured {
 	m.PerSecond *= n
 	m.CPU.Service, m.CPU.Postgres = m.CPU.Service/n, m.CPU.Postgres/n

@@ -16,26 +16,27 @@ import (
 )
 
 const (
-	// What the healthy webhook gets a second, and for how long after the burst: the
-	// retries of its end are due 30 s later.
+	// The healthy webhook's events a second, and the time for which they continue after the burst.
+	// The last events of the burst are retried 30 s later.
 	isolationRate   = 20
 	isolationAfter  = 40 * time.Second
 	isolationWarmUp = 10 * time.Second
-	// What a healthy webhook's p99 may be beside a receiver that doesn't keep up, as a
-	// multiple of its value alone.
+	// The limit for a healthy webhook's p99 beside a receiver that doesn't keep up, as a multiple
+	// of its p99 alone.
 	isolationMost = 2
 
 	burstConnections = 32
 )
 
-// neighbour is who gets the burst beside the healthy webhook.
+// neighbour receives the burst beside the healthy webhook.
 type neighbour struct {
 	name string
-	// open starts its receiver, on loopback.
+	// open starts the receiver on loopback.
 	open func() (url string, shut func(), err error)
-	// keepsUp: what the burst costs beside it is the load's, not a receiver's.
+	// keepsUp marks a receiver that answers promptly. The load alone causes the cost of its burst,
+	// so the limit for the p99 doesn't apply.
 	keepsUp bool
-	// foreign: it belongs to another organization.
+	// foreign puts the webhook into another organization.
 	foreign bool
 }
 
@@ -54,7 +55,7 @@ func neighbours() []neighbour {
 func answering(answer http.HandlerFunc) func() (string, func(), error) {
 	return func() (string, func(), error) {
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			// Only behind the body does the server see that the sender has gone.
+			// The server notices that the sender has disconnected only after it has read the body.
 			_, _ = io.Copy(io.Discard, r.Body)
 			answer(w, r)
 		}))
@@ -62,7 +63,7 @@ func answering(answer http.HandlerFunc) func() (string, func(), error) {
 	}
 }
 
-// refusing is a port that nobody listens on.
+// refusing returns the URL of a port without a listener.
 func refusing() (string, func(), error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -71,7 +72,7 @@ func refusing() (string, func(), error) {
 	return "http://" + l.Addr().String(), func() {}, l.Close()
 }
 
-// drip answers byte by byte and never comes to an end.
+// drip sends one byte at a time and never ends its answer.
 func drip(w http.ResponseWriter, r *http.Request) {
 	for r.Context().Err() == nil {
 		_, _ = w.Write([]byte("."))
@@ -83,14 +84,14 @@ func drip(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// measureIsolation prints how long a post takes to arrive at a healthy webhook, alone
-// and beside a burst of events at each neighbour. It returns an error when a receiver that
-// doesn't keep up makes it slower than it may.
+// measureIsolation prints how long a post takes to arrive at a healthy webhook, alone and beside a
+// burst of events to each neighbour. It returns an error if a receiver that doesn't keep up slows
+// the healthy webhook down by more than isolationMost.
 func (s *stack) measureIsolation(ctx context.Context, o options) error {
 	period := time.Duration(o.burst)*time.Second/time.Duration(o.burstRate) + isolationAfter
 	fmt.Printf("%d posts a second for %s, beside a burst of %d events, %d a second\n", isolationRate, period, o.burst, o.burstRate)
 	fmt.Printf("%-28s %10s %10s %10s %12s\n", "the burst's receiver", "p50", "p99", "max", "p99 to alone")
-	// What a service that has just come up does for the first time isn't the subject.
+	// The warm-up excludes the first-time work of a service that has just started.
 	if _, err := s.healthy(ctx, isolationWarmUp); err != nil {
 		return err
 	}
@@ -127,13 +128,13 @@ func printIsolation(name string, l, alone *latencies) (ratio float64) {
 	return ratio
 }
 
-// healthy measures the healthy webhook, with whatever is going on beside it.
+// healthy measures the latencies of the healthy webhook.
 func (s *stack) healthy(ctx context.Context, period time.Duration) (*latencies, error) {
 	_, err := s.deliveredAt(ctx, isolationRate, period)
 	return s.receiver.times(), err
 }
 
-// beside measures it while the neighbour gets its burst.
+// beside measures the healthy webhook during the neighbour's burst.
 func (s *stack) beside(ctx context.Context, n neighbour, events, rate int, period time.Duration) (*latencies, error) {
 	url, shut, err := n.open()
 	if err != nil {

@@ -13,10 +13,10 @@ import (
 	"earshot/internal/publicid"
 )
 
-// This file holds what a run was told against what the database has after it: a fast run
-// that is wrong is a failed run. The clock has stopped by then.
+// This file compares the answers that a run received with the rows in the database after the run. A
+// fast run with wrong data is a failed run. The checks run outside of the measured time.
 
-// acknowledged are the ids that answers had.
+// acknowledged collects the ids of the answers.
 type acknowledged struct {
 	mu  sync.Mutex
 	ids []string
@@ -28,7 +28,7 @@ func (a *acknowledged) add(id string) {
 	a.ids = append(a.ids, id)
 }
 
-// are returns an error unless these are the acknowledged ids, each once.
+// are returns an error unless the found ids are exactly the acknowledged ones, each once.
 func (a *acknowledged) are(what string, found []string) error {
 	wanted := slices.Sorted(slices.Values(a.ids))
 	slices.Sort(found)
@@ -49,7 +49,7 @@ func (a *acknowledged) are(what string, found []string) error {
 	return errors.Errorf("of %d acknowledged %ss %d aren't there, and %d are there that weren't acknowledged, or twice", len(wanted), what, lost, extra)
 }
 
-// column reads ids as their public form.
+// column reads ids in their public form.
 func column[ID interface{ String() string }](ctx context.Context, s *stack, sql string, args ...any) ([]string, error) {
 	rows, err := s.pool.Query(ctx, sql, args...)
 	if err != nil {
@@ -78,7 +78,7 @@ func (s *stack) none(ctx context.Context, what, sql string, args ...any) error {
 	return nil
 }
 
-// postsAre checks the posts of a board that one run had to itself.
+// postsAre checks the posts of a board that only one run used.
 func (s *stack) postsAre(ctx context.Context, board string, a *acknowledged) error {
 	id := publicid.Read[publicid.Board](board)
 	found, err := column[publicid.Post](ctx, s, "SELECT id FROM posts WHERE board_id = $1 AND deleted_at IS NULL", id)
@@ -88,12 +88,12 @@ func (s *stack) postsAre(ctx context.Context, board string, a *acknowledged) err
 	return a.are("post", found)
 }
 
-// noDeliveries checks that what nobody subscribes to made none.
+// noDeliveries checks that events without a subscribed webhook made no deliveries.
 func (s *stack) noDeliveries(ctx context.Context, of publicid.Organization, since time.Time) error {
 	return s.none(ctx, "deliveries that nobody subscribed to", "SELECT count(*) FROM deliveries WHERE organization_id = $1 AND created_at >= $2", of, since)
 }
 
-// votesAre checks the members' votes on a post, and what it counts. Seeded votes have no member.
+// votesAre checks the members' votes on a post, and its vote count. Seeded votes have no member.
 func (s *stack) votesAre(ctx context.Context, on publicid.Post, a *acknowledged) error {
 	found, err := column[publicid.Vote](ctx, s, "SELECT id FROM votes WHERE post_id = $1 AND user_id IS NOT NULL", on)
 	if err != nil {
@@ -106,7 +106,7 @@ func (s *stack) votesAre(ctx context.Context, on publicid.Post, a *acknowledged)
 		WHERE id = $1 AND vote_count <> (SELECT count(*) FROM votes v WHERE v.post_id = p.id)`, on)
 }
 
-// commentsAre checks the comments on a post of the run's own, and what it counts.
+// commentsAre checks the comments on a post of the run, and its comment count.
 func (s *stack) commentsAre(ctx context.Context, on publicid.Post, a *acknowledged) error {
 	found, err := column[publicid.Comment](ctx, s, "SELECT id FROM comments WHERE post_id = $1", on)
 	if err != nil {
@@ -119,8 +119,8 @@ func (s *stack) commentsAre(ctx context.Context, on publicid.Post, a *acknowledg
 		WHERE id = $1 AND comment_count <> (SELECT count(*) FROM comments c WHERE c.post_id = p.id)`, on)
 }
 
-// contactsAre checks that each acknowledged contact, by the caller's own id, is there once, as
-// it was acknowledged, and was seen since.
+// contactsAre checks the contacts of a run by their external ids. Each acknowledged contact exists
+// once with the acknowledged id, and was seen since the start of the run.
 func (s *stack) contactsAre(ctx context.Context, of publicid.Organization, since time.Time, told map[string]string, plan string) error {
 	external, ids := make([]string, 0, len(told)), &acknowledged{}
 	for externalID, id := range told {
@@ -135,8 +135,8 @@ func (s *stack) contactsAre(ctx context.Context, of publicid.Organization, since
 	return ids.are("contact", found)
 }
 
-// listIs checks the ids of a list of posts against those that the statement finds, which has the
-// board for $1 and the number of posts for $2.
+// listIs compares the ids in a list of posts with the result of a statement. Its $1 is the board
+// and its $2 the number of posts.
 func (s *stack) listIs(ctx context.Context, body []byte, sql string) error {
 	var page struct{ Data []struct{ ID string } }
 	if err := json.Unmarshal(body, &page); err != nil {

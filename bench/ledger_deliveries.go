@@ -11,11 +11,11 @@ import (
 	"earshot/internal/publicid"
 )
 
-// settleTime is ample for the records behind the last arrivals.
+// settleTime is ample for the records of the last arrivals.
 const settleTime = 20 * time.Second
 
-// deliveriesAre checks that each acknowledged post has one event, one delivery, one attempt
-// and one request at the receiver, and that nothing is pending.
+// deliveriesAre checks that each acknowledged post has one event, one delivery, one attempt and one
+// request at the receiver. No delivery may be pending.
 func (s *stack) deliveriesAre(ctx context.Context, of publicid.Organization, to publicid.Webhook, since time.Time, a *acknowledged) error {
 	if err := s.settled(ctx, to); err != nil {
 		return err
@@ -62,7 +62,7 @@ func (s *stack) deliveriesAre(ctx context.Context, of publicid.Organization, to 
 	return s.receiver.got(sent)
 }
 
-// settled waits until nothing is pending.
+// settled waits until the webhook has no pending delivery.
 func (s *stack) settled(ctx context.Context, to publicid.Webhook) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, settleTime, errors.Errorf("deliveries were still pending %s after the last arrival", settleTime))
 	defer cancel()
@@ -87,7 +87,7 @@ func (s *stack) settled(ctx context.Context, to publicid.Webhook) error {
 	}
 }
 
-// got checks that each of the deliveries came once, rightly signed, and nothing else.
+// got checks that the receiver got each delivery once with a valid signature, and no other request.
 func (r *receiver) got(sent map[string]bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { apptest.Main(m, apptest.WithWorker(worker.Module)) }
 
-// testBundle is a small run of everything that has a ledger.
+// testBundle is a small run of every scenario that has a ledger.
 type testBundle struct {
 	*stack
 	board  string
@@ -32,7 +32,7 @@ type testBundle struct {
 	told   identified
 }
 
-// setup gives the run an organization and a receiver of its own.
+// setup gives the run a new organization and a new receiver.
 func setup(t *testing.T, s *stack) *testBundle {
 	t.Helper()
 	own := *s
@@ -44,7 +44,7 @@ func setup(t *testing.T, s *stack) *testBundle {
 	return &testBundle{stack: &own}
 }
 
-// run makes posts that are delivered, and votes and comments on one, and knows contacts.
+// run makes posts with deliveries, adds votes and comments to one post, and identifies contacts.
 func (b *testBundle) run(t *testing.T) {
 	t.Helper()
 	const n = 5
@@ -94,7 +94,7 @@ func (b *testBundle) check(ctx context.Context) error {
 	return nil
 }
 
-// send sends the receiver a webhook of the run's first post.
+// send sends the receiver a webhook about the run's first post.
 func (b *testBundle) send(t *testing.T, delivery, secret string) {
 	t.Helper()
 	body := []byte(`{"post":{"title":"` + b.receiver.title(0) + `"}}`)
@@ -108,7 +108,7 @@ func (b *testBundle) send(t *testing.T, delivery, secret string) {
 	_ = answer.Body.Close()
 }
 
-// faults are what a service could do wrong, and what the ledger says of it.
+// faults are possible faults of a service, each with the error that the ledger reports.
 var faults = map[string]struct {
 	sql   string
 	do    func(t *testing.T, b *testBundle)

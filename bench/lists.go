@@ -24,20 +24,20 @@ import (
 
 const (
 	deepPage = 1000
-	// Requests for each figure: its p99 is the third slowest.
+	// Requests for each figure. The p99 is the third slowest of them.
 	listRequests = 300
-	// A list that takes longer shows its plan (the figure to reach).
+	// A list whose p99 is slower than this target prints its plan.
 	slowList = 20 * time.Millisecond
 )
 
-// lists measures every list of the contract on what bench/seed made.
+// lists measures every list of the contract on the rows of bench/seed.
 type lists struct {
 	pool  *pgxpool.Pool
 	key   string
 	base  string
 	board publicid.Board
 	post  publicid.Post
-	// contact has most posts.
+	// contact is the contact with the most posts.
 	contact publicid.Contact
 	tag     publicid.Tag
 }
@@ -81,17 +81,16 @@ func measureLists(ctx context.Context, o options) error {
 	return nil
 }
 
-// listPage is one page of a list that was measured.
+// listPage is one measured page of a list.
 type listPage struct {
 	path string
 	slow bool
 }
 
-// largeScan finds in a plan that a table was read from end to end, of those that
-// bench/seed fills.
+// largeScan matches a sequential scan of a table that bench/seed fills.
 var largeScan = regexp.MustCompile(`Seq Scan on (contacts|contact_documents|posts|post_documents|post_tags|votes|comments|changelog_entries)\b`)
 
-// open finds what was seeded, and makes a key for it.
+// open finds the seeded organization and makes a key for it.
 func (l *lists) open(ctx context.Context) error {
 	org, user, err := findSeeded(ctx, l.pool)
 	if err != nil {
@@ -110,7 +109,7 @@ func (l *lists) open(ctx context.Context) error {
 	return l.makeKey(ctx, org, user)
 }
 
-// makeKey makes a key that reads as fast as it likes.
+// makeKey makes a key with a rate limit that the measurement can't reach.
 func (l *lists) makeKey(ctx context.Context, org publicid.Organization, user publicid.User) error {
 	own, err := store.Open(store.Options{URL: os.Getenv("DATABASE_URL")})
 	if err != nil {
@@ -130,7 +129,7 @@ func (l *lists) makeKey(ctx context.Context, org publicid.Organization, user pub
 	return nil
 }
 
-// paths are the lists, each sort, and filters that find much, little and nothing.
+// paths returns the lists with each sort, and filters with many, few and no results.
 func (l *lists) paths() []string {
 	contacts, posts := "/v1/contacts", "/v1/boards/"+l.board.String()+"/posts"
 	return []string{
@@ -154,7 +153,8 @@ func (l *lists) paths() []string {
 	}
 }
 
-// measure prints a line for a path and returns its pages.
+// measure measures the first and the deepest page of a path, prints one line, and returns the
+// pages.
 func (l *lists) measure(ctx context.Context, path string) (pages []listPage, err error) {
 	fmt.Printf("%-64s", strings.ReplaceAll(path, l.board.String(), "…"))
 	deep, page, err := l.walk(ctx, path)
@@ -180,7 +180,7 @@ func (l *lists) measure(ctx context.Context, path string) (pages []listPage, err
 	return pages, nil
 }
 
-// walk goes to page 1,000, or to the last one before.
+// walk follows the cursors to page 1,000, or to the last page if there are fewer.
 func (l *lists) walk(ctx context.Context, path string) (at string, page int, err error) {
 	at = path
 	for page = 1; page < deepPage; page++ {
@@ -197,7 +197,7 @@ func (l *lists) walk(ctx context.Context, path string) (at string, page int, err
 	return at, page, nil
 }
 
-// get reads a page and returns the cursor of the next.
+// get reads a page and returns the cursor of the next page.
 func (l *lists) get(ctx context.Context, path string) (next string, err error) {
 	r, err := l.request(ctx, l.base+path)
 	if err != nil {

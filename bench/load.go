@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// latencies collects from many goroutines.
+// latencies collects latencies from many goroutines.
 type latencies struct {
 	mu  sync.Mutex
 	all []time.Duration
@@ -20,7 +20,7 @@ func (l *latencies) add(d time.Duration) {
 	l.all = append(l.all, d)
 }
 
-// quantile is the smallest latency that the share q of all doesn't exceed.
+// quantile returns the smallest latency that a share q of all operations doesn't exceed.
 func (l *latencies) quantile(q float64) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -31,17 +31,17 @@ func (l *latencies) quantile(q float64) time.Duration {
 	return l.all[max(0, min(len(l.all)-1, int(q*float64(len(l.all))+0.5)-1))]
 }
 
-// operation is one of a load, by its number.
+// operation is one operation of a load. The argument i is its number.
 type operation func(ctx context.Context, i int) error
 
-// burst does an operation n times, at once over so many goroutines. It returns
-// the first error.
+// burst runs an operation n times as fast as possible, in the given number of goroutines. It
+// returns the first error.
 func burst(ctx context.Context, n, goroutines int, do operation) (*latencies, error) {
 	return closedLoop(ctx, time.Hour, n, goroutines, do)
 }
 
-// closedLoop does an operation over and over for the period, n times at most, and notes how
-// long each took.
+// closedLoop repeats an operation for the period, at most n times, and records each latency. Each
+// goroutine waits for one operation before it starts the next.
 func closedLoop(ctx context.Context, period time.Duration, n, goroutines int, do operation) (*latencies, error) {
 	var (
 		times latencies
@@ -65,16 +65,16 @@ func closedLoop(ctx context.Context, period time.Duration, n, goroutines int, do
 	return &times, err
 }
 
-// openLoop starts an operation so many times a second, whether or not the ones before it are
-// done, and waits for all: a slow system can't slow the load down. Each is told when it was due,
-// and took the time since then: a load that falls behind doesn't hide what its users wait.
+// openLoop starts operations at a fixed rate and then waits for all of them. It never waits for
+// earlier operations, so a slow system can't slow the load down. Latency counts from the time when
+// an operation was due, so a delayed start counts too.
 func openLoop(
 	ctx context.Context, perSecond int, period time.Duration, do func(ctx context.Context, i int, due time.Time) error,
 ) (*latencies, error) {
 	var times latencies
 	began := time.Now()
 	var next atomic.Int64
-	// One goroutine each, so that none waits for another.
+	// Each operation has its own goroutine, so that none waits for another.
 	err := together(ctx, arrivals(perSecond, period), func(ctx context.Context) error {
 		i := int(next.Add(1)) - 1
 		due := began.Add(time.Duration(i) * time.Second / time.Duration(perSecond))
@@ -92,12 +92,12 @@ func openLoop(
 	return &times, err
 }
 
-// arrivals is how many operations an open loop starts.
+// arrivals returns the number of operations that an open loop starts.
 func arrivals(perSecond int, period time.Duration) int {
 	return max(1, int(float64(perSecond)*period.Seconds()))
 }
 
-// together runs fn in so many goroutines; the first error ends all.
+// together runs fn in the given number of goroutines. The first error cancels all of them.
 func together(ctx context.Context, goroutines int, fn func(ctx context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

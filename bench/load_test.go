@@ -55,7 +55,8 @@ func TestTheFirstErrorEndsALoad(t *testing.T) {
 
 func TestAnOpenLoopDoesNotWaitForWhatItStarted(t *testing.T) {
 	t.Parallel()
-	// Each waits for all the others: a load that waited would never end.
+	// Each operation waits for all the others, so a load that waited for one of them would never
+	// end.
 	const n = 20
 	waiting := make(chan struct{}, n)
 	all := make(chan struct{})
@@ -77,7 +78,8 @@ func TestAnOpenLoopCountsFromWhenARequestWasDue(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		// Each takes twice as long as there is until the next one, whose moment stays.
+		// Each operation takes twice the interval between two operations. The due times stay the
+		// same.
 		times, err := openLoop(t.Context(), 2, time.Second, func(_ context.Context, i int, due time.Time) error {
 			require.Equal(t, began.Add(time.Duration(i)*500*time.Millisecond), due)
 			time.Sleep(time.Second)

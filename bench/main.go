@@ -1,12 +1,12 @@
-// Command bench measures the running stack (`make up`, then `make bench`): each
-// figure with its floors, the least that Postgres or Temporal need for the same
-// work, from the same minute on the same machine. Only the ratio of the two
-// travels from one machine to another. After each run its ledger is checked: what was
-// acknowledged is there, once, or the measurement has failed.
+// Command bench measures the running stack (`make up`, then `make bench`). It measures each figure
+// together with its floors: the least that Postgres or Temporal need for the same work, on the same
+// machine in the same minutes. Only the ratio to a floor can be compared between machines. After
+// each run bench checks the ledger: every acknowledged write must exist exactly once, or the
+// measurement fails.
 //
-// What is read is an organization of some size, which is seeded where there is none
-// (`make bench-seed`); what is written is in organizations of its own. Both are as they
-// were in the end, and receivers listen on loopback.
+// The read scenarios use one large organization, which bench seeds if it is missing (`make
+// bench-seed`). The write scenarios use new organizations. At the end bench restores the previous
+// state. Receivers listen on loopback.
 package main
 
 import (
@@ -37,10 +37,10 @@ type options struct {
 	burst, burstRate int
 }
 
-// modes are what else can be measured, each by a flag of its name.
+// modes are the other measurements, each with a flag of its name.
 var modes = []struct {
 	name, usage string
-	// alone says that it opens what it needs by itself.
+	// alone marks a mode that opens its own connections.
 	alone bool
 	run   func(ctx context.Context, s *stack, o options) error
 }{
@@ -152,7 +152,7 @@ func measureAll(ctx context.Context, s *stack, o options) error {
 	return s.measureGrowth(ctx, o)
 }
 
-// measureFigures measures every subject so many times.
+// measureFigures measures every subject o.runs times.
 func (s *stack) measureFigures(ctx context.Context, o options) error {
 	subjects := s.subjects(o)
 	if len(subjects) == 0 {
@@ -160,8 +160,8 @@ func (s *stack) measureFigures(ctx context.Context, o options) error {
 	}
 	results := map[string][]measured{}
 	began := time.Now()
-	// Round by round and not one by one: a neighbour that comes and goes then
-	// disturbs all of them alike.
+	// Each round measures all subjects once. A temporary load on the machine then disturbs all
+	// subjects alike.
 	for round := range o.runs {
 		for i, b := range subjects {
 			fmt.Fprintf(os.Stderr, "%6s  round %d of %d, %2d of %d: %s\n",
@@ -186,7 +186,8 @@ func (s *stack) measureFigures(ctx context.Context, o options) error {
 	return s.writeResults(ctx, o, subjects, results, time.Since(began))
 }
 
-// once measures one subject one time.
+// once measures one subject a single time. It seeds the large organization first if the subject
+// needs it.
 func (s *stack) once(ctx context.Context, o options, b subject) (measured, error) {
 	if b.seeded && s.seeded == nil {
 		if err := s.openSeeded(ctx, seeding.Full.Times(o.scale)); err != nil {

@@ -14,21 +14,21 @@ import (
 
 // measured is the outcome of one run.
 type measured struct {
-	// PerSecond counts finished operations, P50 and P99 are of one operation.
+	// PerSecond counts finished operations. P50 and P99 are latencies of one operation.
 	PerSecond float64       `json:"perSecond"`
 	P50       time.Duration `json:"p50"`
 	P99       time.Duration `json:"p99"`
-	// CPU is for one operation.
+	// CPU is the processor time for one operation.
 	CPU measurement.CPU `json:"cpu"`
-	// Of our database, for one operation: bytes of its log, and transactions.
+	// The bytes of write-ahead log and the transactions in Earshot's database, for one operation.
 	WALBytes float64 `json:"walBytes"`
 	Commits  float64 `json:"commits"`
-	// Workflows saw a delivery through, for one operation.
+	// Workflows is the number of delivery workflows for one operation.
 	Workflows float64 `json:"workflows,omitempty"`
 }
 
-// timed runs a load, which returns how long each of its operations took, and shares what
-// everything used meanwhile among them.
+// timed runs a load, which returns the latency of each operation. It divides the resources that all
+// processes used during the load by the number of operations.
 func (s *stack) timed(ctx context.Context, load func(ctx context.Context) (*latencies, error)) (m measured, err error) {
 	if err := s.quiet(ctx); err != nil {
 		return m, err
@@ -58,11 +58,11 @@ func (s *stack) timed(ctx context.Context, load func(ctx context.Context) (*late
 	return m, nil
 }
 
-// quiet waits until what the run before left to be done is done, for some seconds at most.
+// quiet waits a few seconds at most until the work that the previous run left behind is done.
 func (s *stack) quiet(ctx context.Context) error {
 	const (
 		look = 100 * time.Millisecond
-		// Of one processor. Temporal's dev server takes 3 % when there is nothing to do.
+		// The share of one processor. Temporal's dev server takes 3 % when it is idle.
 		idle = 0.15
 	)
 	for range 20 {
@@ -80,7 +80,7 @@ func (s *stack) quiet(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		// What this program does is asking.
+		// The only work of this program here is to ask.
 		before.Client, after.Client = 0, 0
 		if (after.Total()-before.Total())/milliseconds(time.Since(began)) < idle {
 			return nil
@@ -89,7 +89,7 @@ func (s *stack) quiet(ctx context.Context) error {
 	return nil
 }
 
-// usage is what everything has taken so far.
+// usage is the total consumption of all processes so far.
 type usage struct {
 	cpu          measurement.CPU
 	wal, commits float64
@@ -117,7 +117,7 @@ func (u usage) since(before usage, n int) (cpu measurement.CPU, wal, commits flo
 
 func bySpeed(a, b measured) int { return cmp.Compare(a.PerSecond, b.PerSecond) }
 
-// median is the run in the middle, by speed.
+// median returns the run with the median speed.
 func median(all []measured) measured {
 	sorted := slices.SortedFunc(slices.Values(all), bySpeed)
 	return sorted[len(sorted)/2]

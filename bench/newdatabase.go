@@ -9,19 +9,19 @@ import (
 )
 
 const (
-	// Bursts before the statistics are made by hand. The third one begins with 10,000 deliveries, of which
-	// Postgres by itself knows nothing until its autovacuum comes, up to a minute later.
+	// The number of bursts before ANALYZE. The third one begins with 10,000 deliveries, which
+	// Postgres has no statistics about until autovacuum runs, up to a minute later.
 	newBursts = 3
-	// The last of these bursts has at least this part of the speed after ANALYZE. Two bursts of the same
-	// kind differ by less than a tenth on a quiet machine.
+	// The last of these bursts must reach this share of the speed after ANALYZE. On a quiet
+	// machine, two bursts of the same kind differ by less than a tenth.
 	newLeast = 0.9
-	// One of so many tries has to reach it, each on another new database: a neighbour on the machine can
-	// slow down any single burst.
+	// One of this many tries must reach newLeast, each on another new database, because another
+	// load on the machine can slow down any single burst.
 	newTries = 3
 )
 
-// measureNewDatabase measures bursts on a database that was just made, and one more after ANALYZE. It returns
-// an error when the last burst before ANALYZE was too slow beside the one after it.
+// measureNewDatabase measures bursts on a new database, and one more burst after ANALYZE. It
+// returns an error if the last burst before ANALYZE was too slow in relation to the one after it.
 func measureNewDatabase(ctx context.Context, o options) error {
 	for try := 1; ; try++ {
 		share, err := newDatabaseOnce(ctx, o)
@@ -39,7 +39,8 @@ func measureNewDatabase(ctx context.Context, o options) error {
 	}
 }
 
-// newDatabaseOnce returns the share of the speed after ANALYZE that the last burst before it had.
+// newDatabaseOnce returns the speed of the last burst before ANALYZE as a share of the speed after
+// it.
 func newDatabaseOnce(ctx context.Context, o options) (share float64, err error) {
 	at, stop, err := startService(ctx)
 	if err != nil {

@@ -13,7 +13,8 @@ import (
 	earshot "earshot/sdk/go"
 )
 
-// pages are those of the seeded board, which is public while they are read. Readers have no key.
+// pages reads the pages of the seeded board, which is public during the measurement. Readers have
+// no key.
 type pages struct {
 	http *http.Client
 	base string
@@ -21,7 +22,7 @@ type pages struct {
 	list string
 }
 
-// openPages makes the seeded board public. What it returns makes it private again.
+// openPages makes the seeded board public. The function hide makes it private again.
 func (s *stack) openPages(ctx context.Context) (p pages, hide func() error, err error) {
 	d := s.seeded
 	if err := d.showBoard(ctx, true); err != nil {
@@ -42,14 +43,14 @@ func (t tenant) showBoard(ctx context.Context, public bool) error {
 	return nil
 }
 
-// read reads a page as a browser asks for it.
+// read requests a page as a browser does.
 func (p pages) read(ctx context.Context, path string) ([]byte, error) {
 	var page bytes.Buffer
 	err := p.readTo(ctx, path, &page)
 	return page.Bytes(), err
 }
 
-// readTo reads a page to where the reader wants it.
+// readTo requests a page and copies it to the writer.
 func (p pages) readTo(ctx context.Context, path string, to io.Writer) error {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, p.base+path, nil)
 	if err != nil {
@@ -70,10 +71,10 @@ func (p pages) readTo(ctx context.Context, path string, to io.Writer) error {
 	return nil
 }
 
-// nextPage is in the link to the next page of a list.
+// nextPage matches the query in the link to the next page of a list.
 var nextPage = regexp.MustCompile(`\?cursor=[\w-]+`)
 
-// some are the paths of the list's first n pages, or of all where it has fewer.
+// some returns the paths of the first n pages of the list, or of all pages if there are fewer.
 func (p pages) some(ctx context.Context, n int) ([]string, error) {
 	paths, query := make([]string, n), ""
 	for i := range paths {
@@ -89,7 +90,7 @@ func (p pages) some(ctx context.Context, n int) ([]string, error) {
 	return paths, nil
 }
 
-// readPages reads so many pages of the public list, one after the other.
+// readPages reads the first n pages of the public list, one after the other.
 func (s *stack) readPages(ctx context.Context, o options, n int) (m measured, err error) {
 	p, hide, err := s.openPages(ctx)
 	if err != nil {
@@ -103,7 +104,7 @@ func (s *stack) readPages(ctx context.Context, o options, n int) (m measured, er
 	return s.loop(ctx, o, p.reading(paths))
 }
 
-// reading reads one page after the other, each of which has what it had.
+// reading reads one page after the other. Each page must stay the same as on the first read.
 func (p pages) reading(paths []string) operation {
 	var first sync.Map
 	return func(ctx context.Context, i int) error {

@@ -23,7 +23,7 @@ import (
 	"earshot/internal/webhooks"
 )
 
-// statements notes what a request asks of the database.
+// statements records the SQL statements of a request.
 type statements struct {
 	mu  sync.Mutex
 	all []pgx.TraceQueryStartData
@@ -38,7 +38,7 @@ func (s *statements) TraceQueryStart(ctx context.Context, _ *pgx.Conn, d pgx.Tra
 
 func (*statements) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
-// explain answers a request in this process, and returns the plans of what it asked.
+// explain serves a request in this process and returns the plans of its SQL statements.
 func (l *lists) explain(ctx context.Context, path string) (string, error) {
 	var asked statements
 	own, err := store.Open(store.Options{URL: os.Getenv("DATABASE_URL"), Tracer: &asked})
@@ -62,7 +62,7 @@ func (l *lists) explain(ctx context.Context, path string) (string, error) {
 	handler.ServeHTTP(httptest.NewRecorder(), r)
 	var plans strings.Builder
 	for _, q := range asked.all {
-		// The rest is one row by its key.
+		// The other statements read one row by its key.
 		if !strings.Contains(q.SQL, "SELECT") {
 			continue
 		}
@@ -79,7 +79,7 @@ func (l *lists) explain(ctx context.Context, path string) (string, error) {
 	return plans.String(), nil
 }
 
-// unmoded are the arguments without the mode of execution before them.
+// unmoded removes the query execution mode from the front of the arguments.
 func unmoded(args []any) []any {
 	if len(args) > 0 {
 		if _, ok := args[0].(pgx.QueryExecMode); ok {

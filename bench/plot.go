@@ -7,32 +7,31 @@ import (
 	"strings"
 )
 
-// point is a value of y at x.
 type point struct{ x, y float64 }
 
-// line is a named row of points.
+// line is a series of points with a name.
 type line struct {
 	name   string
 	points []point
 }
 
-// The plot's measures, in SVG's units: what is inside the axes, and the room around it.
+// The plot's size in SVG units: the area inside the axes, and the margins around it.
 const (
 	plotWidth, plotHeight = 560.0, 300.0
 	plotLeft, plotTop     = 70.0, 46.0
 	plotRight, plotBottom = 60.0, 56.0
 )
 
-// Colours that are told apart by those who see no red or green, on paper of any colour.
+// Colours that readers with red-green colour blindness can tell apart, on paper of any colour.
 var plotColours = []string{"#0072b2", "#d55e00"}
 
-// mark is a place on an axis, with its label.
+// mark is a position on an axis with its label.
 type mark struct {
 	At    float64
 	Label string
 }
 
-// drawn is a line as it stands in the plot.
+// drawn is a line in the coordinates of the plot.
 type drawn struct {
 	Name, Colour, Path string
 	Dots               [][2]float64
@@ -53,7 +52,7 @@ var plotTemplate = template.Must(template.New("plot").Parse(`<svg xmlns="http://
 {{end}}</svg>
 `))
 
-// plot draws lines over a linear x from 0 and a logarithmic y, as SVG.
+// plot draws lines as SVG, over a linear x axis from 0 and a logarithmic y axis.
 func plot(title, xName, yName string, lines []line) string {
 	least, most, far := math.Inf(1), 0.0, 0.0
 	for _, l := range lines {
@@ -87,7 +86,7 @@ func plot(title, xName, yName string, lines []line) string {
 			}
 		}
 	}
-	// Eight steps at most, of one, two or five times a power of ten.
+	// At most eight steps of one, two or five times a power of ten.
 	for x, step := 0.0, stepOf(far/8); x <= far; x += step {
 		data.X = append(data.X, mark{place(point{x, least})[0], number(x)})
 	}
@@ -102,7 +101,7 @@ func plot(title, xName, yName string, lines []line) string {
 	}
 	var text strings.Builder
 	if err := plotTemplate.Execute(&text, data); err != nil {
-		panic(err) // the template and what it is filled with stand above
+		panic(err) // the template and its data stand above
 	}
 	return text.String()
 }
@@ -117,5 +116,5 @@ func stepOf(least float64) float64 {
 	return 10 * power
 }
 
-// rounded has as many digits as anybody sees.
+// rounded rounds to a tenth, which is more precise than anyone can see.
 func rounded(v float64) float64 { return math.Round(v*10) / 10 }

@@ -18,22 +18,23 @@ import (
 )
 
 const (
-	// readers read a page as often as this, each time with a connection of its own.
+	// The number of readers. Each reads a page once in every readEvery, over a new connection.
 	readers   = 10_000
 	readEvery = 20 * time.Second
-	// readersTime is long enough that sixty answers are slower than the p99.
+	// readersTime is long enough for sixty answers above the p99.
 	readersTime = time.Minute
-	// What the API is asked meanwhile, and what its p99 may be beside readers of pages, as a multiple
-	// of its value alone.
+	// The API requests a second during the measurement, and the limit for their p99 beside readers
+	// of pages, as a multiple of their p99 alone.
 	besideRate  = 100
 	readersMost = 1.5
-	// What a page may take of which nobody has asked in the last second.
+	// The rate of page requests, and the limit for the p99 of a page without a request in the last
+	// second.
 	pagesRate = 50
 	pageMost  = 20 * time.Millisecond
 )
 
-// measureReaders prints how long a page takes, and how long a list of the API alone and beside
-// readers of public pages. It returns an error where one is slower than it may be.
+// measureReaders prints the latency of a page, and the latency of an API list alone and beside
+// readers of public pages. It returns an error if one of them is slower than its limit.
 func (s *stack) measureReaders(ctx context.Context, o options) (err error) {
 	if _, err := s.once(ctx, o, subject{seeded: true, run: func(context.Context) (measured, error) { return measured{}, nil }}); err != nil {
 		return err
@@ -43,7 +44,7 @@ func (s *stack) measureReaders(ctx context.Context, o options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, hide()) }()
-	paths, err := p.some(ctx, pagesRate+pagesRate/2) // by then none is kept any more
+	paths, err := p.some(ctx, pagesRate+pagesRate/2) // by its next read, a page has left the cache
 	if err != nil {
 		return err
 	}
@@ -78,8 +79,8 @@ func (s *stack) measureReaders(ctx context.Context, o options) (err error) {
 	return tooSlow(medianTime(page), medianTime(alone), medianTime(beside))
 }
 
-// tooSlow is an error where one of the p99s is more than it may be. They are medians of the runs, because
-// a p99 is made of few answers and swings by half from run to run.
+// tooSlow returns an error if one of the p99s exceeds its limit. The arguments are medians of the
+// runs, because a p99 depends on few answers and varies by half from run to run.
 func tooSlow(page, alone, beside time.Duration) error {
 	var beyond []error
 	if page > pageMost {
@@ -103,7 +104,7 @@ func printReaders(name string, l *latencies) (p99 time.Duration) {
 	return p99
 }
 
-// besideReaders asks the API while readers come, each to one of the pages.
+// besideReaders sends requests to the API while readers read random pages.
 func besideReaders(ctx context.Context, come coming, ask operation) (*latencies, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -116,18 +117,18 @@ func besideReaders(ctx context.Context, come coming, ask operation) (*latencies,
 	return times, errors.Join(err, <-ended)
 }
 
-// readersProcess is the first argument of the process that the readers are in. Their browsers are on
-// other machines in life, so what they take of the processors isn't what the API may notice of them: in
-// a process of their own, which runs when nothing else wants to, they cost what a network would bring.
+// readersProcess is the first argument of the process that simulates the readers. Real browsers run
+// on other machines, so their processor time must not slow the API down. Therefore the readers run
+// in a separate process with the lowest priority.
 const readersProcess = "readers"
 
-// coming are readers, each with a connection of its own to one of the paths.
+// coming describes readers. Each reads one of the paths over a new connection.
 type coming struct {
 	Base  string   `json:"base"`
 	Paths []string `json:"paths"`
 }
 
-// elsewhere has them come, from another process.
+// elsewhere simulates the readers in another process.
 func (c coming) elsewhere(ctx context.Context) error {
 	asked, err := json.Marshal(c)
 	if err != nil {
@@ -146,8 +147,8 @@ func (c coming) elsewhere(ctx context.Context) error {
 	return nil
 }
 
-// beReaders is what the readers' process does: it has those come that it is told of, and prints how
-// long they waited.
+// beReaders is the body of the readers' process. It simulates the readers that it is told about on
+// its input, and prints their latencies.
 func beReaders(ctx context.Context, told io.Reader) error {
 	if err := beLast(); err != nil {
 		return errors.Wrap(err, "be the last to run")
@@ -159,7 +160,8 @@ func beReaders(ctx context.Context, told io.Reader) error {
 	times, err := everyPeriod(ctx, readers/int(readEvery.Seconds()), func(ctx context.Context, _ int) error {
 		own := pages{http: newHTTPClient(), base: c.Base}
 		defer own.http.CloseIdleConnections()
-		// Any of them, as readers do: in turn, all would become old one behind the other.
+		// Readers pick a random page. If they took turns, the pages would expire from the cache one
+		// after the other.
 		path := c.Paths[rand.IntN(len(c.Paths))] //nolint:gosec // who reads what is no secret
 		return own.readTo(ctx, path, io.Discard)
 	})
@@ -170,8 +172,8 @@ func beReaders(ctx context.Context, told io.Reader) error {
 	return nil
 }
 
-// beLast gives this process the least of all priorities: among the processes of its session, and its
-// session among those that the kernel shares the processors out to, where it does (sched(7), autogroup).
+// beLast gives this process the lowest priority within its session. It also gives the session the
+// lowest priority if the kernel schedules by session (sched(7), autogroup).
 func beLast() error {
 	const least = 19
 	if err := syscall.Setpriority(syscall.PRIO_PROCESS, 0, least); err != nil {
@@ -179,7 +181,7 @@ func beLast() error {
 	}
 	err := os.WriteFile("/proc/self/autogroup", []byte(strconv.Itoa(least)), 0)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil // a kernel that doesn't
+		return nil // the kernel has no autogroups
 	}
 	return err
 }

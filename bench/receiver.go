@@ -14,7 +14,7 @@ import (
 	"earshot/webhook"
 )
 
-// receiver answers at once, and notes which webhooks arrived, when, and how often.
+// receiver answers immediately. It records which webhooks arrived, when, and how often.
 type receiver struct {
 	url    string
 	server *httptest.Server
@@ -22,16 +22,16 @@ type receiver struct {
 	mu     sync.Mutex
 	secret string
 	began  []time.Time
-	// arrived is how long each post's webhook took; 0 is not yet.
+	// arrived is the latency of each post's webhook, or 0 if it hasn't arrived.
 	arrived []time.Duration
 	left    int
 	done    chan struct{}
 	round   string
-	// deliveries counts the requests of each; forged are those whose signature isn't right, and
-	// strays those that no post of the round explains.
+	// deliveries counts the requests of each delivery. The number forged is for requests with a
+	// wrong signature, and strays for requests that belong to no post of the round.
 	deliveries     map[string]int
 	forged, strays int
-	// oddity says what the first of them was.
+	// oddity describes the first forged or stray request.
 	oddity string
 }
 
@@ -44,7 +44,7 @@ func newReceiver() *receiver {
 
 func (r *receiver) close() { r.server.Close() }
 
-// expect starts a measurement of n posts; the channel closes when all are there.
+// expect starts a measurement of n posts. The channel closes when all of them have arrived.
 func (r *receiver) expect(n int, secret string) <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -55,23 +55,23 @@ func (r *receiver) expect(n int, secret string) <-chan struct{} {
 	return r.done
 }
 
-// title tells the number of a post, and the measurement that it belongs to.
+// title encodes the number of a post and the measurement that it belongs to.
 func (r *receiver) title(i int) string { return fmt.Sprintf("Arrival %d of %s", i, r.round) }
 
 var numbered = regexp.MustCompile(`"title":"Arrival (\d+) of ([0-9a-f-]+)"`)
 
-// begin says since when post i is on its way.
+// begin records the time from which the latency of post i counts.
 func (r *receiver) begin(i int, at time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.began[i] = at
 }
 
-// floorPath is where the floors' webhook points to. Theirs are the posts that floors need to be
-// there, of which no run waits for the webhook.
+// floorPath is the path of the floors' webhook. The receiver ignores its requests, because no run
+// waits for the webhooks of the floors' posts.
 const floorPath = "/floor"
 
-// ServeHTTP takes a webhook. Only the first arrival of a post is timed.
+// ServeHTTP receives a webhook. Only the first arrival of a post is timed.
 func (r *receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	at := time.Now()
 	if q.URL.Path == floorPath {
@@ -108,7 +108,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	}
 }
 
-// note keeps what is odd about a request, where it is the first.
+// note describes the first odd request.
 func (r *receiver) note(q *http.Request, what string) {
 	if r.oddity == "" {
 		r.oddity = fmt.Sprintf("%s %s: %s", q.Header.Get(webhook.HeaderEvent), q.Header.Get(webhook.HeaderDelivery), what)

@@ -28,10 +28,10 @@ func printJSON(what any) error {
 	return nil
 }
 
-// table are rows of text, the first one the head.
+// table is rows of text. The first row is the head.
 type table [][]string
 
-// print aligns the columns, of which all but the first are numbers.
+// print aligns the columns and writes the table.
 func (t table) print(to io.Writer) {
 	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	for _, row := range t {
@@ -40,7 +40,7 @@ func (t table) print(to io.Writer) {
 	_ = w.Flush()
 }
 
-// markdown is the table as documents have it.
+// markdown returns the table as Markdown.
 func (t table) markdown() string {
 	var text strings.Builder
 	for i, row := range t {
@@ -55,13 +55,13 @@ func (t table) markdown() string {
 func printTable(to io.Writer, subjects []subject, results map[string][]measured) {
 	all := figures(subjects, results)
 	for _, row := range all[1:] {
-		// The nearest floor has room on a terminal.
+		// A terminal has room only for the nearest floor.
 		row[len(row)-1], _, _ = strings.Cut(row[len(row)-1], "; ")
 	}
 	all.print(to)
 }
 
-// figures has a row for each subject, with the ratio to each of its floors.
+// figures returns a row for each subject, with the ratio to each of its floors.
 func figures(subjects []subject, results map[string][]measured) table {
 	all := table{{"", "per second", "range", "p50", "p99", "CPU/op", "of its floors"}}
 	for _, b := range subjects {
@@ -76,8 +76,8 @@ func figures(subjects []subject, results map[string][]measured) table {
 	return all
 }
 
-// ratios compare with each floor: how much of its speed there is, or at a rate how many times
-// as long it takes.
+// ratios compares a subject with each of its floors: by speed, or by p50 for a subject with a fixed
+// rate.
 func ratios(b subject, results map[string][]measured) string {
 	var parts []string
 	for _, name := range b.floors {
@@ -100,7 +100,7 @@ func whole(v float64) string { return strconv.FormatFloat(v, 'f', 0, 64) }
 
 func ms(v float64) string { return strconv.FormatFloat(v, 'f', 2, 64) }
 
-// processes has what an operation takes of each process.
+// processes returns the processor time of an operation for each process.
 func processes(subjects []subject, results map[string][]measured) table {
 	all := table{{"milliseconds of processor time", "service", "Postgres", "Temporal", "client", "together", "log, kB", "commits"}}
 	for _, b := range subjects {
@@ -112,7 +112,7 @@ func processes(subjects []subject, results map[string][]measured) table {
 	return all
 }
 
-// machine says what everything ran on.
+// machine describes the machine and the versions of the servers.
 func (s *stack) machine(ctx context.Context) (string, error) {
 	var postgres, buffers, durable string
 	err := s.pool.QueryRow(ctx, `SELECT split_part(current_setting('server_version'), ' ', 1), current_setting('shared_buffers'), current_setting('fsync')`).
@@ -132,7 +132,7 @@ func (s *stack) machine(ctx context.Context) (string, error) {
 		strings.Replace(runtime.Version(), "go", "Go ", 1), postgres, buffers, durable, info.GetServerVersion()), nil
 }
 
-// meminfo is the machine's memory in bytes, 0 where the system doesn't tell.
+// meminfo returns the machine's memory in bytes, or 0 if the system doesn't report it.
 func meminfo() uint64 { return procLine("/proc/meminfo", "MemTotal:") }
 
 func megabytes(v uint64) string {
@@ -184,7 +184,7 @@ func (s *stack) memoryTable() table {
 	}
 }
 
-// sizeText says what is seeded.
+// sizeText describes the seeded organization.
 func (s *stack) sizeText(ctx context.Context) string {
 	var size seeding.Size
 	err := s.pool.QueryRow(ctx, `SELECT (SELECT count(*) FROM contacts WHERE organization_id = o.id), (SELECT count(*) FROM posts WHERE organization_id = o.id AND slug LIKE 'post-%'),

@@ -17,8 +17,8 @@ import (
 	earshot "earshot/sdk/go"
 )
 
-// post makes one without a number: its slug would be taken in the next round,
-// and the search for a free one isn't the subject.
+// post creates a post with a random title. A numbered title would repeat in the next round, and the
+// search for a free slug isn't part of the measurement.
 func (t tenant) post(ctx context.Context, board string) (id string, err error) {
 	return t.createPost(ctx, board, "Bench "+uuid.NewString())
 }
@@ -41,7 +41,7 @@ func (t tenant) comment(ctx context.Context, on string) (id string, err error) {
 	return made.ID, nil
 }
 
-// vote is the first one of the key's member on the post.
+// vote casts the first vote of the key's member on the post.
 func (t tenant) vote(ctx context.Context, on, key string) (id string, err error) {
 	api, err := newClient(t.base, key, t.http)
 	if err != nil {
@@ -58,13 +58,13 @@ func (t tenant) vote(ctx context.Context, on, key string) (id string, err error)
 	return made.ID, nil
 }
 
-// identified are contacts by the caller's own id.
+// identified maps the external ids of contacts to the ids in the answers.
 type identified struct {
 	mu   sync.Mutex
 	told map[string]string
 }
 
-// note returns an error when the same contact has two ids.
+// note returns an error if a contact has two ids.
 func (d *identified) note(externalID, id string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -75,7 +75,8 @@ func (d *identified) note(externalID, id string) error {
 	return nil
 }
 
-// identify returns an error unless the contact was there before, or wasn't, as fresh says.
+// identify identifies a contact. It returns an error unless the contact is new if fresh is true, or
+// was known before if it is false.
 func (t tenant) identify(ctx context.Context, externalID, plan string, fresh bool, into *identified) error {
 	in := contactOf(externalID)
 	if plan != "" {
@@ -92,7 +93,7 @@ func (t tenant) identify(ctx context.Context, externalID, plan string, fresh boo
 	return into.note(externalID, known.ID)
 }
 
-// contact makes one that nobody knows.
+// contact creates a contact with a new external id.
 func (t tenant) contact(ctx context.Context) error {
 	if _, err := t.api.Contacts.Create(ctx, earshot.CreateContactRequest{ExternalUserID: earshot.Some(uuid.NewString())}); err != nil {
 		return errors.Wrap(err, "create a contact")
@@ -100,7 +101,7 @@ func (t tenant) contact(ctx context.Context) error {
 	return nil
 }
 
-// register makes a webhook and returns what removes it.
+// register creates a webhook. The function remove deletes it.
 func (t tenant) register(ctx context.Context, url string, event earshot.EventType) (made *earshot.WebhookWithSecret, remove func(), err error) {
 	made, err = t.api.Webhooks.Create(ctx, earshot.CreateWebhookRequest{URL: url, Events: []earshot.EventType{event}})
 	if err != nil {
@@ -113,7 +114,7 @@ func (t tenant) register(ctx context.Context, url string, event earshot.EventTyp
 	}, nil
 }
 
-// get reads a path as it is; to decode it would be the client's time.
+// get reads the raw answer of a path. Decoding would count as the client's time.
 func (t tenant) get(ctx context.Context, path string) ([]byte, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, t.base+path, nil)
 	if err != nil {
@@ -135,7 +136,8 @@ func (t tenant) get(ctx context.Context, path string) ([]byte, error) {
 	return body, nil
 }
 
-// sameEachTime reads the path once; what it returns reads it again, and wants the same answer.
+// sameEachTime reads the path once. The operation again reads it again and returns an error if the
+// answer has changed.
 func (t tenant) sameEachTime(ctx context.Context, path string) (first []byte, again operation, err error) {
 	if first, err = t.get(ctx, path); err != nil {
 		return nil, nil, err
@@ -153,10 +155,10 @@ func (t tenant) postsPath(query string) string {
 	return fmt.Sprintf("/v1/boards/%s/posts?limit=%d%s", t.board, listed, query)
 }
 
-// listed is how many posts a list has in the figures.
+// listed is the number of posts in a list.
 const listed = 30
 
-// getPost wants the post that it asks for.
+// getPost reads a post and checks its id.
 func (t tenant) getPost(ctx context.Context, id publicid.Post) error {
 	body, err := t.get(ctx, "/v1/posts/"+id.String())
 	if err == nil && !strings.Contains(string(body), id.String()) {

@@ -10,9 +10,9 @@ import (
 	"earshot/internal/publicid"
 )
 
-// A scenario is measured, and then its ledger is checked.
+// Each scenario runs its load and then checks its ledger.
 
-// now is the present as the service writes it down, or a little earlier.
+// now returns the current time in the service's precision of milliseconds, rounded down.
 func now() time.Time { return time.Now().Truncate(time.Millisecond) }
 
 func (s *stack) createPosts(ctx context.Context, o options) (measured, error) {
@@ -36,15 +36,15 @@ func (s *stack) createPosts(ctx context.Context, o options) (measured, error) {
 	return m, s.noDeliveries(ctx, s.organization, since)
 }
 
-// loop is a closed one, over half of a burst's connections.
+// loop runs a closed loop over half of the connections of a burst.
 func (s *stack) loop(ctx context.Context, o options, do operation) (measured, error) {
 	return s.timed(ctx, func(ctx context.Context) (*latencies, error) {
 		return closedLoop(ctx, o.period, unlimited, o.connections/2, do)
 	})
 }
 
-// delivered measures from the request, or from when it was due, to the arrival of the
-// webhook, over n posts that load makes.
+// delivered measures the time from the request, or from its due time, to the arrival of the
+// webhook. The function load makes the n posts.
 func (s *stack) delivered(ctx context.Context, n int,
 	load func(ctx context.Context, do func(ctx context.Context, i int, due time.Time) error) error,
 ) (measured, error) {
@@ -112,7 +112,7 @@ func (s *stack) deliveredAt(ctx context.Context, rate int, period time.Duration)
 	})
 }
 
-// votes are each of another member, all on one post.
+// votes casts votes of different members on one post.
 func (s *stack) votes(ctx context.Context, o options, on publicid.Post) (measured, error) {
 	d := s.seeded
 	if err := s.active(ctx, d.organization); err != nil {
@@ -176,7 +176,8 @@ func (s *stack) comments(ctx context.Context, o options) (measured, error) {
 	return m, s.noDeliveries(ctx, s.organization, since)
 }
 
-// list reads a page whose posts are the wanted ones, if it is known which.
+// list reads one page repeatedly. The first answer must have the posts that the statement wanted
+// returns.
 func (s *stack) list(ctx context.Context, o options, query, wanted string) (measured, error) {
 	first, again, err := s.seeded.sameEachTime(ctx, s.seeded.postsPath(query))
 	if err != nil {
@@ -188,11 +189,11 @@ func (s *stack) list(ctx context.Context, o options, query, wanted string) (meas
 	return s.loop(ctx, o, again)
 }
 
-// differentPages are more than are read at once, and no more than a hundredth of the seeded
-// posts has.
+// differentPages exceeds the number of concurrent reads. A hundredth of the seeded posts still
+// fills this many pages.
 const differentPages = 60
 
-// listPages reads pages of one list, none of them twice at once: what costs where nobody shares.
+// listPages reads different pages of one list, so that no two concurrent reads share a result.
 func (s *stack) listPages(ctx context.Context, o options) (measured, error) {
 	reads, cursor := make([]operation, differentPages), ""
 	for i := range reads {
@@ -218,7 +219,8 @@ func (s *stack) listPages(ctx context.Context, o options) (measured, error) {
 func (s *stack) getPosts(ctx context.Context, o options) (measured, error) {
 	posts := s.seeded.posts
 	return s.loop(ctx, o, func(ctx context.Context, i int) error {
-		// Not in the order of their ids, which is that of their pages.
+		// The order differs from that of the ids, because posts with adjacent ids share a database
+		// page.
 		return s.seeded.getPost(ctx, posts[i*7919%len(posts)])
 	})
 }

@@ -14,25 +14,25 @@ import (
 	"earshot/internal/publicid"
 )
 
-// seeded is the organization that bench/seeding made, with members who vote.
+// seeded is the organization of bench/seeding, with members that vote.
 type seeded struct {
 	tenant
-	// posts are on the large board; the first one has all the votes.
+	// posts are on the large board. The first post has all the votes.
 	posts  []publicid.Post
 	voters []string
 }
 
-// A few posts read over and over would all be in the processors' caches.
+// The number of different posts to read. Fewer posts would stay in the processors' caches.
 const postsRead = 1000
 
 var errNotSeeded = errors.New("nothing is seeded: run `make bench-seed`, which takes a minute")
 
-// page is how many posts a list of the large board has.
+// page returns the number of posts in a list of the large board.
 func (d *seeded) page() int { return min(listed, len(d.posts)) }
 
 func (d *seeded) boardID() publicid.Board { return publicid.Read[publicid.Board](d.board) }
 
-// findSeeded finds the organization, and its member.
+// findSeeded returns the seeded organization and its member.
 func findSeeded(ctx context.Context, pool *pgxpool.Pool) (org publicid.Organization, member publicid.User, err error) {
 	err = pool.QueryRow(ctx, `SELECT o.id, u.id FROM organizations o JOIN users u ON u.organization_id = o.id WHERE o.name = $1
 		ORDER BY u.id LIMIT 1`, seeding.Organization).Scan(&org, &member)
@@ -45,7 +45,7 @@ func findSeeded(ctx context.Context, pool *pgxpool.Pool) (org publicid.Organizat
 	return org, member, nil
 }
 
-// openSeeded finds what is seeded, and seeds it first where there is nothing.
+// openSeeded opens the seeded organization. It seeds one first if there is none.
 func (s *stack) openSeeded(ctx context.Context, size seeding.Size) error {
 	org, member, err := findSeeded(ctx, s.pool)
 	if errors.Is(err, errNotSeeded) {
@@ -78,7 +78,7 @@ func (s *stack) openSeeded(ctx context.Context, size seeding.Size) error {
 		return errors.Wrap(err, "find the seeded posts")
 	}
 	s.seeded = d
-	// Of a run that was killed.
+	// Voters of a run that was killed.
 	if err := s.removeVoters(ctx, org); err != nil {
 		return err
 	}
@@ -86,7 +86,8 @@ func (s *stack) openSeeded(ctx context.Context, size seeding.Size) error {
 	return err
 }
 
-// tidySeeded takes away what the load added to what is seeded, as what it added is called.
+// tidySeeded removes the rows that the load added to the seeded organization. It recognizes them by
+// their names.
 func (s *stack) tidySeeded(ctx context.Context) error {
 	org := s.seeded.organization.UUID()
 	if err := s.removeVoters(ctx, s.seeded.organization); err != nil {
@@ -97,7 +98,8 @@ func (s *stack) tidySeeded(ctx context.Context) error {
 		posts  = "(SELECT id FROM posts WHERE board_id IN " + boards + ")"
 		people = "(SELECT id FROM contacts WHERE organization_id = $1 AND external_user_id LIKE 'bench-%')"
 	)
-	// What refers to something comes first; deliveries went with their webhooks.
+	// A referring row is deleted before the row that it refers to. The deliveries were deleted with
+	// their webhooks.
 	return seeding.Unchecked(ctx, s.at.database, func(tx pgx.Tx) error {
 		for _, sql := range []string{
 			"DELETE FROM comments WHERE post_id IN " + posts,

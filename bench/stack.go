@@ -24,7 +24,7 @@ import (
 	earshot "earshot/sdk/go"
 )
 
-// addresses are where the stack is.
+// addresses are the addresses of the stack.
 type addresses struct{ api, database, temporal string }
 
 func addressesFromEnv() (at addresses, err error) {
@@ -38,7 +38,7 @@ func addressesFromEnv() (at addresses, err error) {
 	return at, nil
 }
 
-// stack is what `make up` runs, with an organization for the load.
+// stack is the stack of `make up`, with an organization for the load.
 type stack struct {
 	tenant
 	at       addresses
@@ -48,13 +48,13 @@ type stack struct {
 	receiver *receiver
 	floor    *floor
 	rows     *floorRows
-	// seeded is nil until a run needs it.
+	// seeded is nil until a run needs the seeded organization.
 	seeded *seeded
-	// others are made for one measurement, and removed with the rest.
+	// others are the organizations of this run. close removes them.
 	others []publicid.Organization
 }
 
-// tenant is an organization with a key that knows no limit, and a board.
+// tenant is an organization with a board and a key without a practical rate limit.
 type tenant struct {
 	organization publicid.Organization
 	owner        publicid.User
@@ -65,7 +65,7 @@ type tenant struct {
 	board        string
 }
 
-// maxConns of our own pool: the most that a floor uses at once, and some.
+// maxConns is the size of bench's own pool: slightly more than a floor uses at the same time.
 const maxConns = 40
 
 func open(ctx context.Context, at addresses) (s *stack, err error) {
@@ -106,7 +106,7 @@ func open(ctx context.Context, at addresses) (s *stack, err error) {
 	return s, nil
 }
 
-// withAccess calls fn with the use cases of keys and organizations, on the stack's database.
+// withAccess calls fn with the access service on the stack's database.
 func (s *stack) withAccess(fn func(keys *access.Service) error) error {
 	own, err := store.Open(store.Options{URL: s.at.database})
 	if err != nil {
@@ -116,7 +116,7 @@ func (s *stack) withAccess(fn func(keys *access.Service) error) error {
 	return fn(access.New(own, change.NewRunner(own, nil, nil, change.Settings{}), slog.Default()))
 }
 
-// makeTenant makes an organization of its own, which is removed in the end.
+// makeTenant makes a new organization. close removes it.
 func (s *stack) makeTenant(ctx context.Context) (t tenant, err error) {
 	err = s.withAccess(func(keys *access.Service) error {
 		org, owner, err := keys.CreateOrganization(ctx, access.NewOrganization{
@@ -136,7 +136,7 @@ func (s *stack) makeTenant(ctx context.Context) (t tenant, err error) {
 	return t, err
 }
 
-// enter makes a key of a member, and a client with it.
+// enter makes a key for a member, and a client with that key.
 func (s *stack) enter(ctx context.Context, keys *access.Service, org publicid.Organization, as publicid.User) (t tenant, err error) {
 	key, made, err := keys.CreateAPIKey(store.WithOrganization(ctx, org),
 		access.NewAPIKey{User: as, Name: "bench", Scope: "read:write"})
@@ -152,7 +152,7 @@ func (s *stack) enter(ctx context.Context, keys *access.Service, org publicid.Or
 	return t, err
 }
 
-// newClient makes one that sends each request once: a repetition would hide a failure in the times.
+// newClient makes a client without retries, because a retry would hide a failure in the latencies.
 func newClient(base, key string, over *http.Client) (*earshot.Client, error) {
 	c, err := earshot.New(earshot.Options{
 		APIKey: key, BaseURL: base, Timeout: time.Minute, MaxRetries: earshot.Ptr(0), HTTPClient: &http.Client{Transport: keyless{over.Transport}},
@@ -163,7 +163,8 @@ func newClient(base, key string, over *http.Client) (*earshot.Client, error) {
 	return c, nil
 }
 
-// keyless takes the Idempotency-Key off: what is measured is a change, and not the record of its key.
+// keyless removes the Idempotency-Key, so that the measurement covers the change without the record
+// of its key.
 type keyless struct{ http.RoundTripper }
 
 func (k keyless) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -176,7 +177,7 @@ func newHTTPClient() *http.Client {
 	return &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 1000}, Timeout: time.Minute}
 }
 
-// newBoard makes a board, on which a run has its posts to itself.
+// newBoard makes a board for the posts of a single run.
 func (t *tenant) newBoard(ctx context.Context) (id string, err error) {
 	board, err := t.api.Boards.Create(ctx, earshot.CreateBoardRequest{Name: "Bench"})
 	if err != nil {
@@ -185,7 +186,7 @@ func (t *tenant) newBoard(ctx context.Context) (id string, err error) {
 	return board.ID, nil
 }
 
-// unlimited is a budget that no load comes near: the limit isn't the subject.
+// unlimited is a rate limit that no load reaches, because the limit isn't part of the measurement.
 const unlimited = 10_000_000
 
 func (s *stack) liftRateLimit(ctx context.Context, key *db.APIKey) error {
@@ -197,7 +198,7 @@ func (s *stack) liftRateLimit(ctx context.Context, key *db.APIKey) error {
 }
 
 func (s *stack) close() error {
-	// The load may have been ended by a signal; the tidying up must not be.
+	// A signal may have cancelled the load. The cleanup still has to run.
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	s.receiver.close()

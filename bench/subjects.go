@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// subject is one thing to measure.
+// subject is one measurement.
 type subject struct {
 	name string
-	// floors name the subjects that this one is compared with; the first one is the nearest.
+	// floors are the names of the subjects that this one is compared with, the nearest first.
 	floors []string
-	// byLatency: it has a rate, so it is compared by its p50.
+	// byLatency marks a subject with a fixed rate, which is compared by its p50.
 	byLatency bool
-	// reads what is seeded.
+	// seeded marks a subject that reads the seeded organization.
 	seeded bool
 	run    func(ctx context.Context) (measured, error)
 }
@@ -63,14 +63,14 @@ const (
 	publicPages       = "read a page of a public board, each another one"
 )
 
-// The words that are searched, as bench/seeding writes them.
+// The search words, as bench/seeding writes them.
 const (
 	wordOfTitles = "export"
 	wordOfTexts  = "please"
 )
 
-// subjects are what has o.only in its name, each behind its floors: what is compared is
-// measured in the same minute.
+// subjects returns the subjects with o.only in their names, each after its floors. A subject and
+// its floors are thus measured within the same minutes.
 func (s *stack) subjects(o options) []subject {
 	all := slices.Concat(s.rest(o), s.arrivals(o), s.floors(o))
 	var list []subject
@@ -94,7 +94,7 @@ func (s *stack) subjects(o options) []subject {
 	return list
 }
 
-// rest are the requests by themselves.
+// rest returns the requests without deliveries.
 func (s *stack) rest(o options) []subject {
 	return []subject{
 		{name: postNoWebhook, floors: []string{floorPost, floorPostPipe, floorPostGroup}, run: func(ctx context.Context) (measured, error) {
@@ -103,7 +103,8 @@ func (s *stack) rest(o options) []subject {
 		{name: voteFew, floors: []string{floorVote, floorVoteGroup}, seeded: true, run: func(ctx context.Context) (measured, error) {
 			return s.votesOnFreshPost(ctx, o)
 		}},
-		// Its floor is the post without them: a vote doesn't cost more for those before it.
+		// Its floor is the same operation on a post without the seeded votes: earlier votes must
+		// not make a vote more expensive.
 		{name: voteMany, floors: []string{voteFew, floorVote, floorVoteGroup}, seeded: true, run: func(ctx context.Context) (measured, error) {
 			return s.votes(ctx, o, s.seeded.posts[0])
 		}},
@@ -113,13 +114,13 @@ func (s *stack) rest(o options) []subject {
 				return s.identify(ctx, id, "", false, into)
 			})
 		}},
-		// What the tools add is the ratio.
+		// The ratio shows the cost that the tools add.
 		{name: identifyTool, floors: []string{identifyUnchanged}, run: func(ctx context.Context) (measured, error) {
 			return s.identifyUnchanged(ctx, o, s.identifyByTool)
 		}},
 		{name: identifyKnown, floors: []string{floorIdentify}, run: func(ctx context.Context) (measured, error) { return s.identifyKnown(ctx, o) }},
 		{name: identifyNew, floors: []string{floorContact}, run: func(ctx context.Context) (measured, error) { return s.identifyNew(ctx, o) }},
-		// Contacts, beside those that come one by one.
+		// Batches count contacts, in comparison with single requests.
 		{name: batchUnchanged, floors: []string{identifyUnchanged}, run: func(ctx context.Context) (measured, error) {
 			return s.identifyBatches(ctx, o, o.connections/2, false)
 		}},
@@ -149,7 +150,7 @@ func (s *stack) rest(o options) []subject {
 			return s.list(ctx, o, "&q="+wordOfTexts, fmt.Sprintf(found, "words", wordOfTexts))
 		}},
 		{name: getPost, floors: []string{floorGet}, seeded: true, run: func(ctx context.Context) (measured, error) { return s.getPosts(ctx, o) }},
-		// What HTML adds to the same list.
+		// The ratio shows the cost that HTML adds to the same list.
 		{name: publicPage, floors: []string{listPosts}, seeded: true, run: func(ctx context.Context) (measured, error) {
 			return s.readPages(ctx, o, 1)
 		}},
@@ -159,18 +160,18 @@ func (s *stack) rest(o options) []subject {
 	}
 }
 
-// publicPagesASecond is more than are made: in twice as many pages none is kept any more when its
-// turn comes again.
+// publicPagesASecond exceeds the number of pages that the service can render in a second. With
+// twice as many pages, each page has left the cache before it is read again.
 const publicPagesASecond = 1500
 
-// What lists must have. A search has the posts first whose titles have the word.
+// The expected posts of lists. A search returns posts with the word in their titles first.
 const (
 	newest = "SELECT id FROM posts WHERE board_id = $1 AND deleted_at IS NULL ORDER BY id DESC LIMIT $2"
 	found  = `SELECT p.id FROM posts p JOIN post_documents d ON d.post_id = p.id WHERE p.board_id = $1 AND p.deleted_at IS NULL
 AND d.%s @@ to_tsquery('english', '%s') ORDER BY p.id DESC LIMIT $2`
 )
 
-// arrivals are posts until their webhooks arrived.
+// arrivals returns the subjects that measure the time from a post to the arrival of its webhook.
 func (s *stack) arrivals(o options) []subject {
 	all := []subject{{name: postDelivered, floors: []string{floorEvent, floorEventPipe, floorEventGroup, floorWorkflow, floorGroup},
 		run: func(ctx context.Context) (measured, error) { return s.deliveredInBurst(ctx, o) }}}
@@ -188,7 +189,7 @@ func (s *stack) arrivals(o options) []subject {
 
 func at(name string, rate int) string { return fmt.Sprintf("%s, at %d/s", name, rate) }
 
-// floors are measured for half as long: there are many of them.
+// floors returns the floors. There are many of them, so each runs for half the period.
 func (s *stack) floors(o options) []subject {
 	loop := func(name string, connections int, prepare func(context.Context) (operation, error)) subject {
 		return subject{name: name, run: func(ctx context.Context) (measured, error) {
@@ -232,7 +233,7 @@ func (s *stack) floors(o options) []subject {
 		}))),
 		{name: floorWorkflow, run: func(ctx context.Context) (measured, error) {
 			return s.timed(ctx, func(ctx context.Context) (*latencies, error) {
-				// A fifth of a burst: one takes many milliseconds.
+				// A fifth of a burst, because one workflow takes many milliseconds.
 				return s.floor.workflows(ctx, max(1, o.posts/5), o.connections, 1)
 			})
 		}},

@@ -8,14 +8,14 @@ import (
 	"earshot/bench/measurement"
 )
 
-// sweepRates are from one workflow an event to what two processors don't do any more, which is
-// where latencies leave the plot.
+// sweepRates range from one workflow for each event to a rate beyond the capacity of two
+// processors, at which the latencies leave the plot.
 var sweepRates = []int{25, 50, 100, 200, 300, 400, 500, 600, 700, 800}
 
 const plotFile = "docs/images/latency.svg"
 
-// measureSweep prints how long posts take to arrive at each rate. It ends at the first rate that
-// the machine doesn't keep up with.
+// measureSweep prints the time to arrive at each rate. It ends at the first rate that the machine
+// can't keep up with.
 func (s *stack) measureSweep(ctx context.Context, o options) error {
 	var all []measurement.Cost
 	for _, rate := range sweepRates {
@@ -46,7 +46,7 @@ func (s *stack) measureSweep(ctx context.Context, o options) error {
 	}))
 }
 
-// saturated is a p50 in milliseconds that only a queue makes.
+// saturated is a p50 in milliseconds that only a growing queue can cause.
 const saturated = 1000
 
 func points(all []measurement.Cost, of func(measurement.Cost) float64) []point {

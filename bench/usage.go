@@ -17,15 +17,16 @@ import (
 	"earshot/bench/measurement"
 )
 
-// meters look at the processes of the stack. One that isn't found counts as nothing: it runs
-// on another machine, or as a user whom we may not look at.
+// meters measure the processes of the stack. A process that isn't found counts as zero: it runs on
+// another machine, or as a user that we may not inspect.
 type meters struct {
 	service, postgres, temporal *process.Process
-	// postgresTotal is what the processes of Postgres have taken, and postgresBefore what each
-	// had at the last reading, by pid.
+	// postgresTotal is the processor time of all Postgres processes so far, and postgresBefore the
+	// time of each process at the last reading, by pid.
 	postgresTotal  float64
 	postgresBefore map[int32]float64
-	// postgresPeak is the most that its processes had together at the end of a run, in bytes.
+	// postgresPeak is the largest memory of all Postgres processes together at the end of a run, in
+	// bytes.
 	postgresPeak uint64
 }
 
@@ -48,7 +49,7 @@ func openMeters(ctx context.Context, at addresses) (*meters, error) {
 	return m, nil
 }
 
-// listener is the process that listens on the port of this machine, nil if nobody is seen to.
+// listener returns the process that listens on a port of this machine, or nil if none is visible.
 func listener(ctx context.Context, port string) (*process.Process, error) {
 	number, err := strconv.ParseUint(port, 10, 32)
 	if err != nil {
@@ -70,7 +71,7 @@ func listener(ctx context.Context, port string) (*process.Process, error) {
 	return nil, nil //nolint:nilnil // see meters
 }
 
-// missing names the processes that aren't measured.
+// missing returns the names of the processes that aren't measured.
 func (m *meters) missing() string {
 	var names []string
 	for _, p := range []struct {
@@ -84,7 +85,7 @@ func (m *meters) missing() string {
 	return strings.Join(names, ", ")
 }
 
-// cpu is what everything has taken since the meters were opened.
+// cpu returns the processor time of each part. The time of Postgres counts from the first reading.
 func (m *meters) cpu(ctx context.Context) (c measurement.CPU, err error) {
 	for _, p := range []struct {
 		into *float64
@@ -114,8 +115,8 @@ func cpuOf(ctx context.Context, p *process.Process) (float64, error) {
 	return (times.User + times.System) * 1000, nil
 }
 
-// addPostgres adds what its processes took since the reading before. They come and go, so a sum of
-// what there is would fall when one ends.
+// addPostgres adds the processor time of the Postgres processes since the last reading. A plain sum
+// over the current processes would fall when one of them ends.
 func (m *meters) addPostgres(ctx context.Context) {
 	if m.postgres == nil {
 		return
@@ -134,11 +135,12 @@ func (m *meters) addPostgres(ctx context.Context) {
 	m.postgresBefore = now
 }
 
-// childrenOf are asked of Linux, where it tells: the library looks at all processes.
+// childrenOf reads the children of a process from Linux directly if possible, because the library
+// scans all processes.
 func childrenOf(ctx context.Context, p *process.Process) []*process.Process {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", p.Pid, p.Pid))
 	if err != nil {
-		children, _ := p.ChildrenWithContext(ctx) // that there are none is an error too
+		children, _ := p.ChildrenWithContext(ctx) // having no children is an error too
 		return children
 	}
 	var children []*process.Process
@@ -157,7 +159,7 @@ func ownCPU() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// memory is the most that each process had, in bytes; 0 where the system doesn't tell.
+// memory is the peak memory of each process in bytes, or 0 if the system doesn't report it.
 type memory struct {
 	Service  uint64 `json:"service"`
 	Postgres uint64 `json:"postgres"`
@@ -175,8 +177,8 @@ func (m *meters) memory() memory {
 	return memory{peak(m.service), m.postgresPeak, peak(m.temporal), statusLine(int32(os.Getpid()), "status", "VmHWM:")}
 }
 
-// notePostgres adds the memory of its processes up, of which each has its share of what they
-// have in common.
+// notePostgres adds up the memory of the Postgres processes. Shared memory is divided among the
+// processes that share it.
 func (m *meters) notePostgres(ctx context.Context) {
 	if m.postgres == nil {
 		return
@@ -188,12 +190,12 @@ func (m *meters) notePostgres(ctx context.Context) {
 	m.postgresPeak = max(m.postgresPeak, sum)
 }
 
-// statusLine reads a number of kilobytes about a process.
+// statusLine reads a value in kilobytes from a file about a process, and returns it in bytes.
 func statusLine(pid int32, file, label string) uint64 {
 	return procLine("/proc/"+strconv.Itoa(int(pid))+"/"+file, label)
 }
 
-// procLine reads a number of kilobytes out of a file, as bytes.
+// procLine reads a value in kilobytes from a file, and returns it in bytes.
 func procLine(file, label string) uint64 {
 	text, err := os.ReadFile(file)
 	if err != nil {

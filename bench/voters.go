@@ -16,24 +16,24 @@ import (
 )
 
 const (
-	// More than vote in one run: a vote is its member's first on the post.
+	// More voters than one run needs. Each member votes on a post once.
 	maxVoters = 60_000
-	// By it they are found again when a run was killed.
+	// The address by which the voters of a killed run are found.
 	voterMail = "bench-voter-%d@example.com"
 )
 
 var keyColumns = []string{"id", "organization_id", "created_at", "name", "hash", "prefix", "scope", "rate_limit", "user_id"}
 
-// makeVoters makes members with a key each, and returns the keys. A vote's voter is the member
-// that the key belongs to.
+// makeVoters makes members with one key each, and returns the keys. The voter of a vote is the
+// member of its key.
 func (s *stack) makeVoters(ctx context.Context, of publicid.Organization, n int) ([]string, error) {
 	keys, users, now := make([]string, n), make([]uuid.UUID, n), time.Now()
 	organization := of.UUID()
 	for i := range users {
 		keys[i], users[i] = "esk_"+rand.Text()+rand.Text()[:14], publicid.NewUser().UUID()
 	}
-	// Each key would be looked for among members of whom the database's statistics don't know yet,
-	// by any index of the organization: minutes.
+	// Without triggers: the check of each key's foreign key would search the new members with
+	// outdated statistics and the wrong index, which takes minutes.
 	err := seeding.Unchecked(ctx, s.at.database, func(tx pgx.Tx) error {
 		_, err := tx.CopyFrom(ctx, pgx.Identifier{"users"}, []string{"id", "organization_id", "created_at", "updated_at", "email", "name", "role"},
 			pgx.CopyFromSlice(n, func(i int) ([]any, error) {
@@ -58,8 +58,8 @@ func (s *stack) makeVoters(ctx context.Context, of publicid.Organization, n int)
 	return keys, s.analyzeVoters(ctx)
 }
 
-// analyzeVoters has the database know at once how many voters there are. By itself it would learn of
-// it some minutes later, and until then find the key of each request by reading all keys.
+// analyzeVoters updates the statistics after the voters have changed. Autovacuum would do so only
+// minutes later. Until then each request would find its key by reading all keys.
 func (s *stack) analyzeVoters(ctx context.Context) error {
 	if _, err := s.pool.Exec(ctx, "VACUUM (ANALYZE) users, api_keys"); err != nil {
 		return errors.Wrap(err, "have the database know the voters")
@@ -67,12 +67,13 @@ func (s *stack) analyzeVoters(ctx context.Context) error {
 	return nil
 }
 
-// removeVoters takes the voters away, with their votes, and the counts of these.
+// removeVoters removes the voters and their votes, and corrects the vote counts.
 func (s *stack) removeVoters(ctx context.Context, of publicid.Organization) error {
 	if err := s.retract(ctx, of); err != nil {
 		return err
 	}
-	// Nothing else refers to them, and to look for that in two million votes takes long.
+	// No other rows refer to the voters. The check of the foreign keys would search two million
+	// votes.
 	return seeding.Unchecked(ctx, s.at.database, func(tx pgx.Tx) error {
 		for _, sql := range []string{
 			"DELETE FROM rate_limits WHERE api_key_id IN (SELECT k.id FROM api_keys k JOIN users u ON u.id = k.user_id WHERE " + isVoter + ")",
@@ -89,7 +90,7 @@ func (s *stack) removeVoters(ctx context.Context, of publicid.Organization) erro
 
 const isVoter = "u.organization_id = $1 AND u.email LIKE 'bench-voter-%'"
 
-// retract removes the votes of members, and what they count; what is seeded has none.
+// retract removes the votes of members and corrects the vote counts. Seeded votes have no member.
 func (s *stack) retract(ctx context.Context, of publicid.Organization) error {
 	_, err := s.pool.Exec(ctx, `
 WITH gone AS (DELETE FROM votes WHERE organization_id = $1 AND user_id IS NOT NULL RETURNING post_id),
@@ -101,8 +102,8 @@ UPDATE posts p SET vote_count = vote_count - n FROM counted c WHERE p.id = c.pos
 	return nil
 }
 
-// active has the keys used just now: whoever votes has looked at the post. Otherwise the first
-// vote of each would also note that its key is used.
+// active marks the keys as recently used, as for voters that have read the post before. Otherwise
+// the first vote of each voter would also update last_used_at.
 func (s *stack) active(ctx context.Context, of publicid.Organization) error {
 	_, err := s.pool.Exec(ctx, "UPDATE api_keys SET last_used_at = now() WHERE organization_id = $1", of.UUID())
 	if err != nil {

@@ -10,25 +10,26 @@ import (
 	"earshot/bench/measurement"
 )
 
-// part is what one thing takes of each process, in milliseconds of processor time.
+// part is the processor time of one step in each process, in milliseconds.
 type part struct{ service, postgres, temporal, client float64 }
 
-// costs are what the simulation reckons with.
+// costs are the input of the simulation.
 type costs struct {
-	// request is a post with its event; delivery is one more attempt of a run, workflow is the
-	// run around it; idle is what a second takes without any load.
+	// The costs of a post with its event, of one more attempt in a workflow, of the workflow around
+	// the attempts, and of one second without load.
 	request, delivery, workflow, idle part
-	// wake is what an event takes more where it finds all processors idle: each process is
-	// woken for it alone. Where all are busy, it is done along with others.
+	// wake is the extra cost of an event if all processors are idle, because each process then
+	// wakes for that event alone. On busy processors this cost is shared.
 	wake part
-	// wait in milliseconds is what an arrival takes beside processor time: the disk, above all.
+	// wait is the time in milliseconds that an arrival takes in addition to processor time, mostly
+	// for the disk.
 	wait float64
-	// Bytes of our database's log for one event with its delivery.
+	// Bytes of write-ahead log in Earshot's database for one event with its delivery.
 	walBytes float64
 }
 
-// fitted are the rates that costs are taken from. The others, and the burst, are what the
-// simulation has to come to by itself.
+// fitted are the rates that determine the costs. The simulation must predict the other rates and
+// the burst.
 var fitted = []int{25, 100, 200, 400}
 
 func load(file string) ([]measurement.Cost, error) {
@@ -43,8 +44,8 @@ func load(file string) ([]measurement.Cost, error) {
 	return all, nil
 }
 
-// fit takes what an event took apart: it goes by how many workflows it had. What a request takes
-// is known from the burst that nobody subscribes to.
+// fit splits the cost of an event into its parts, based on the number of workflows for each event.
+// The burst without deliveries gives the cost of a request.
 func fit(all []measurement.Cost) (costs, error) {
 	var c costs
 	idle, ok := find(all, func(m measurement.Cost) bool { return m.Idle })
@@ -68,7 +69,7 @@ func fit(all []measurement.Cost) (costs, error) {
 		{func(c measurement.CPU) float64 { return c.Temporal }, c.idle.temporal, 0, &c.delivery.temporal, &c.workflow.temporal, &c.wake.temporal},
 		{func(c measurement.CPU) float64 { return c.Client }, 0, c.request.client, &c.delivery.client, &c.workflow.client, &c.wake.client},
 	} {
-		// Of a second's idle time each of its events has a part.
+		// The idle cost of a second is divided among the events of that second.
 		var each [][3]float64
 		var took []float64
 		for _, m := range steady {
@@ -81,8 +82,8 @@ func fit(all []measurement.Cost) (costs, error) {
 	}
 	burst, _ := find(all, func(m measurement.Cost) bool { return m.Rate == 0 && m.Delivered })
 	c.walBytes = burst.WALBytes
-	// The slowest of the rates has no queues: what its arrivals take longer than their
-	// processor time is waiting.
+	// The lowest rate has no queues. The part of its latency that exceeds the processor time is
+	// waiting.
 	first := slices.MinFunc(steady, func(a, b measurement.Cost) int { return a.Rate - b.Rate })
 	c.wait = max(0, first.P50-oneMachine(c).steady(float64(first.Rate)).p50)
 	return c, nil
@@ -96,10 +97,10 @@ func find(all []measurement.Cost, is func(measurement.Cost) bool) (measurement.C
 	return all[i], true
 }
 
-// positive are the coefficients, none of them negative, by which the columns of x come closest to
-// y. It improves one after the other until nothing moves (coordinate descent).
+// positive returns the non-negative coefficients with which the columns of x best approximate y. It
+// improves one coefficient at a time (coordinate descent).
 func positive(x [][3]float64, y []float64) (found [3]float64) {
-	const rounds = 100_000 // some thousand suffice for columns as alike as these
+	const rounds = 100_000 // a few thousand rounds suffice for columns as similar as these
 	missed := slices.Clone(y)
 	for range rounds {
 		for c := range found {

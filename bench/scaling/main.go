@@ -1,6 +1,6 @@
-// Command scaling reckons how many processors each part takes at a rate of events. It goes by what
-// `make bench ARGS=-costs` measured on one machine, and first shows that it comes to that
-// machine's figures by itself. docs/scaling.md tells what follows.
+// Command scaling calculates the number of processors that each part needs at a rate of events. It
+// uses the costs that `make bench ARGS=-costs` measured on one machine. First it shows that its
+// simulation reproduces the figures of that machine. docs/scaling.md has the conclusions.
 package main
 
 import (
@@ -13,7 +13,7 @@ import (
 	"earshot/bench/measurement"
 )
 
-// The load of make bench.
+// The burst of make bench.
 const (
 	burstEvents      = 5000
 	burstConnections = 32
@@ -50,11 +50,11 @@ func printCosts(c costs) {
 	fmt.Printf("waiting, for the disk above all: %.1f ms an event; %.1f kB of log\n\n", c.wait, c.walBytes/1000)
 }
 
-// comparison is a figure of the machine, and what the simulation came to.
+// comparison is a measured figure and its simulated value.
 type comparison struct {
 	name                string
 	measured, simulated float64
-	// fitted figures prove nothing.
+	// fitted marks a figure that determined the costs, and so proves nothing.
 	fitted bool
 }
 
@@ -90,24 +90,26 @@ func printComparison(all []measurement.Cost, c costs) {
 	fmt.Println()
 }
 
-// What a deployment is made of.
+// The components of a deployment.
 const (
-	// Processors are at most so busy in the mean, so that a burst finds some.
+	// The highest mean utilisation of the processors, which leaves room for bursts.
 	utilisation = 0.6
-	// Of one process of the API and of the worker. The larger an API's process, the more it
-	// gathers into a group, and the fewer workflows there are.
+	// The processors of one API or worker process. A larger API process gathers larger groups, so
+	// there are fewer workflows.
 	processCores = 8
-	// Busy event types. Organizations with little waiting share a group.
+	// The number of busy event types. Organizations with few waiting deliveries share a group.
 	eventTypes = 5
-	// The largest Postgres that one would run before it makes cells.
+	// The largest reasonable Postgres, in processors. Beyond it, the deployment is split into
+	// cells.
 	largestPostgres = 64
-	// A history shard does one update after the other: a workflow has three, and one is a
-	// transaction of some 2 ms. More than a fifth of that makes them wait for each other.
+	// A history shard runs its updates one at a time. A workflow has three updates, each a
+	// transaction of about 2 ms. If a shard is busy for more than a fifth of the time, workflows
+	// wait for each other.
 	shardPerWorkflow = 3 * 2.0
 	shardBusy        = 0.2
 )
 
-// size is a deployment for a rate.
+// size describes a deployment for a rate.
 type size struct {
 	rate                             float64
 	apis, workers, cells             int
@@ -141,7 +143,7 @@ func processes(milliseconds float64) int {
 	return int(math.Ceil(milliseconds / 1000 / processCores / utilisation))
 }
 
-// machines of one cell.
+// machines returns the machines of one cell.
 func (s size) machines(c costs) machines {
 	cells := float64(s.cells)
 	tiers := []int{s.apis * processCores, s.workers * processCores, int(math.Ceil(s.postgres)), int(math.Ceil(s.temporal)), math.MaxInt32}

@@ -7,18 +7,18 @@ import (
 	"slices"
 )
 
-// The rules by which deliveries gather (internal/fairness/rules.go), in milliseconds.
+// The rules for gathering deliveries (internal/fairness/rules.go), in milliseconds.
 const (
-	singleRate   = 60.0 // a second, of one stream in one process
+	singleRate   = 60.0 // events a second, of one stream in one process
 	busyInterval = 30.0
 	groupMax     = 60
 	startsAtOnce = 2
-	// The share of a workflow's cost that comes before its attempts: the start and the first
-	// workflow task. The rest is their end.
+	// The share of a workflow's cost before its attempts: the start and the first workflow task.
+	// The rest is spent at the end.
 	beforeAttempts = 0.4
 )
 
-// tier is processors that share a queue.
+// tier is a set of processors with a common queue.
 type tier struct {
 	cores   int
 	busy    int
@@ -31,31 +31,31 @@ type task struct {
 	then func()
 }
 
-// machines says which tier each process runs on.
+// machines assigns a tier to each process.
 type machines struct {
 	costs costs
-	// dispatchers are the processes of the API, streams the busy pairs of organization and event
-	// type: who gathers does so in each process by itself.
+	// dispatchers is the number of API processes. streams is the number of busy pairs of
+	// organization and event type. Each process gathers its own deliveries.
 	dispatchers, streams                  int
 	api, worker, postgres, temporal, load func(*world) *tier
-	tiers                                 []int // processors of each
+	tiers                                 []int // processors of each tier
 }
 
-// oneMachineCores are those of the machine that was measured.
+// oneMachineCores is the number of processors of the measured machine.
 const oneMachineCores = 2
 
-// oneMachine is the stack of `make up` with its load on two processors.
+// oneMachine is the stack of `make up` and its load on two processors.
 func oneMachine(c costs) machines {
 	all := func(w *world) *tier { return &w.tiers[0] }
 	return machines{costs: c, dispatchers: 1, streams: 1, api: all, worker: all, postgres: all, temporal: all, load: all, tiers: []int{oneMachineCores}}
 }
 
-// outcome is what a run came to.
+// outcome is the result of a simulation.
 type outcome struct {
 	perSecond float64
 	p50, p99  float64
 	workflows float64
-	// busy is the part of its processors that each tier used.
+	// busy is the utilisation of each tier.
 	busy []float64
 }
 
@@ -78,10 +78,10 @@ func (a *agenda) Pop() any {
 
 // gatherer is one stream in one process.
 type gatherer struct {
-	waiting  []float64 // when their requests began
+	waiting  []float64 // start times of the waiting requests
 	armed    bool
-	last     float64 // when it last started a group
-	starting *int    // of the process
+	last     float64 // start time of the last group
+	starting *int    // shared by the process
 }
 
 type world struct {
@@ -114,9 +114,9 @@ func (m machines) world(perSecond float64) *world {
 
 func (w *world) after(took float64, do func()) { heap.Push(&w.agenda, event{w.now + took, do}) }
 
-// workOf is work for an event, which takes longer the more of the tier is idle: a half of what
-// waking takes comes with the request, and a half with the delivery. Half of each is spent when
-// nobody waits for it any more, on the way back to being idle.
+// workOf does the work of an event. The more of the tier is idle, the longer it takes. The request
+// pays half of the cost of waking, and the delivery pays the other half. Half of each part is spent
+// after the result, on the way back to idle.
 func (w *world) workOf(t *tier, took, wake float64, then func()) {
 	more := wake / 4 * float64(t.cores-t.busy) / float64(t.cores)
 	w.work(t, took+more, func() {
@@ -125,7 +125,7 @@ func (w *world) workOf(t *tier, took, wake float64, then func()) {
 	})
 }
 
-// work takes a processor of the tier for so long, when one is free.
+// work occupies a processor of the tier for the given time, as soon as one is free.
 func (w *world) work(t *tier, took float64, then func()) {
 	if t.busy == t.cores {
 		t.waiting = append(t.waiting, task{took, then})
@@ -152,13 +152,13 @@ func (w *world) run() {
 	}
 }
 
-// request is one post; done is called when its client has the answer.
+// request is one post. It calls done when the client has the answer.
 func (w *world) request(done func()) {
 	began, r, wake := w.now, w.costs.request, w.costs.wake
 	w.workOf(w.load(w), r.client, wake.client, func() {
 		w.workOf(w.api(w), r.service, wake.service, func() {
 			w.workOf(w.postgres(w), r.postgres, wake.postgres, func() {
-				w.after(w.costs.wait/2, func() { // the commit's write
+				w.after(w.costs.wait/2, func() { // the write of the commit
 					s := &w.streams[w.random.IntN(len(w.streams))]
 					s.waiting = append(s.waiting, began)
 					w.gather(s)
@@ -184,8 +184,8 @@ func (w *world) gather(s *gatherer) {
 	})
 }
 
-// start gives a run up to a group; while as many starts as a process may have are under way,
-// everything gathers.
+// start starts a workflow with at most one full group. While startsAtOnce starts of the process are
+// under way, deliveries continue to gather.
 func (w *world) start(s *gatherer) {
 	if len(s.waiting) == 0 || *s.starting >= startsAtOnce {
 		return
@@ -210,7 +210,7 @@ func (w *world) start(s *gatherer) {
 	})
 }
 
-// attempts are made at once: claim, request, record.
+// attempts makes all attempts of a group in parallel: claim, request, record.
 func (w *world) attempts(group []float64, then func()) {
 	left := len(group)
 	d, wake := w.costs.delivery, w.costs.wake
@@ -234,12 +234,12 @@ func (w *world) attempts(group []float64, then func()) {
 	}
 }
 
-// steady has so many events a second, however long each takes.
+// steady simulates a constant rate of events, regardless of their latency.
 func (m machines) steady(perSecond float64) outcome {
 	const seconds = 5
 	w := m.world(perSecond)
 	for i := range int(perSecond * seconds) {
-		// Not in step with the dispatcher's clock.
+		// A random offset avoids lockstep with the dispatcher's clock.
 		at := (float64(i) + w.random.Float64()) * 1000 / perSecond
 		heap.Push(&w.agenda, event{at, func() { w.request(func() {}) }})
 	}
@@ -248,7 +248,7 @@ func (m machines) steady(perSecond float64) outcome {
 	return w.outcome(seconds)
 }
 
-// burst has so many connections, each with one request after the other.
+// burst simulates the given number of connections. Each sends its requests one after the other.
 func (m machines) burst(events, connections int) outcome {
 	w := m.world(math.Inf(1))
 	left := events
@@ -266,7 +266,7 @@ func (m machines) burst(events, connections int) outcome {
 	return w.outcome(w.last / 1000)
 }
 
-// background is what the processes take without any load, in slices of 10 ms.
+// background is the work of the processes without load, in slices of 10 ms.
 func (w *world) background(seconds int) {
 	for i := range seconds * 100 {
 		heap.Push(&w.agenda, event{float64(i) * 10, func() {

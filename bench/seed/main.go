@@ -1,7 +1,7 @@
-// Command seed fills the database of the running stack with one organization of a
-// size at which a list that reads too much shows, or removes it: see bench/seeding.
-// `make bench` reads it, and `make bench ARGS=-lists` measures its lists. Seeding again
-// starts anew. It takes a minute and tells on stderr how far it is.
+// Command seed fills the database of the running stack with one large organization, or removes it.
+// At its size, a list that reads too many rows is visibly slow (see bench/seeding). `make bench`
+// reads the organization, and `make bench ARGS=-lists` measures its lists. Seeding again replaces
+// the organization. It takes a minute and reports its progress on stderr.
 package main
 
 import (

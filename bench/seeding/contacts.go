@@ -13,8 +13,8 @@ var (
 	lastNames  = []string{"marques", "reyes", "okafor", "lindgren", "tanaka", "novak", "haddad", "silva", "moreau", "fischer", "costa"}
 )
 
-// nameOf is the name of contact n, and its e-mail address, both as they are searched: in
-// lower case.
+// nameOf returns the name and the e-mail address of contact n in lower case, as searches match
+// them.
 func nameOf(n int64) (first, last, email string) {
 	first, last = firstNames[n%12], lastNames[n/12%11]
 	if n%10_007 == 0 {
@@ -57,9 +57,9 @@ func (f *filling) contacts(ctx context.Context) error {
 	})
 }
 
-// contactDocuments are what the trigger makes, a row for each contact with the numbers of all
-// its substrings of one to three characters. There are few different ones, so their numbers
-// are asked for once.
+// contactDocuments writes the same rows as the trigger: one row for each contact, with the numbers
+// of all substrings of one to three characters. There are only a few distinct substrings, so one
+// query returns all their numbers.
 func (f *filling) contactDocuments(ctx context.Context) error {
 	numbers := map[string]int32{}
 	for n := range int64(f.size.Contacts) {

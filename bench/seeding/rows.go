@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// The distributions are those of a product that lives: few plans, most contacts without
-// revenue, votes and words after Zipf. Every choice hangs on the row's number alone, so two
+// The distributions resemble those of a real product: few plans, most contacts without revenue, and
+// Zipf distributions for votes and words. Every value depends only on the number of its row, so two
 // seeds are equal.
 
-// Kinds of ids.
+// The kinds of ids.
 const (
 	forOrganization = iota
 	forMember
@@ -28,10 +28,10 @@ const (
 
 var epoch = time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// at is when row n was made: n minutes into 2020.
+// at returns the creation time of row n: n minutes into 2020.
 func at(n int64) time.Time { return epoch.Add(time.Duration(n) * time.Minute) }
 
-// id goes with time, as ours do.
+// id returns an id that increases with time, like the ids of the service.
 func id(n int64, kind int) [16]byte {
 	var made [16]byte
 	first := mixed(uint64(n)<<4 | uint64(kind))
@@ -41,8 +41,8 @@ func id(n int64, kind int) [16]byte {
 	return made
 }
 
-// mixed is a number that looks random and is another one for each: the last step of SplitMix64,
-// because millions are wanted.
+// mixed returns a pseudo-random number that differs for each n. It is the last step of SplitMix64,
+// because seeding needs millions of fast numbers.
 func mixed(n uint64) uint64 {
 	n += 0x9e3779b97f4a7c15
 	n = (n ^ n>>30) * 0xbf58476d1ce4e5b9
@@ -50,13 +50,14 @@ func mixed(n uint64) uint64 {
 	return n ^ n>>31
 }
 
-// seededFor is when everything is created that there is one of.
+// seededFor is the number of a row that is the only one of its kind.
 const seededFor = 0
 
-// organizationID is the same in each seed.
+// organizationID is the same in every seed.
 var organizationID = id(seededFor, forOrganization)
 
-// people are written beside the rest, because they are as much again.
+// people writes the contacts. It runs in parallel to feedback, because contacts are as much work as
+// all other rows.
 func (f *filling) people(ctx context.Context) error {
 	return f.without(ctx, aboutPeople, f.contacts, f.contactDocuments)
 }
@@ -123,7 +124,8 @@ func body(n int64) string {
 	return text.String()
 }
 
-// posts come with their counters: what votes and comments count is known from their numbers.
+// posts writes the posts with their counters, which follow from the numbers of the votes and
+// comments.
 func (f *filling) posts(ctx context.Context) error {
 	votes, comments := make([]int64, f.size.Posts+1), make([]int64, f.size.Posts+1)
 	for n := int64(1); n <= f.allVotes(); n++ {
@@ -148,7 +150,7 @@ func (f *filling) posts(ctx context.Context) error {
 		}
 		var from any
 		switch {
-		case n%6 == 0: // one contact has a sixth of all
+		case n%6 == 0: // one contact has a sixth of all posts
 			from = id(1, forContact)
 		case n%3 == 0:
 			from = id(1+n*31%int64(f.size.Contacts), forContact)
@@ -169,11 +171,11 @@ func (f *filling) tagged(ctx context.Context) error {
 	})
 }
 
-// allVotes counts those on the first post, and a fifth on top.
+// allVotes returns the number of all votes: those on the first post, and a fifth more.
 func (f *filling) allVotes() int64 { return int64(f.size.Votes) * 6 / 5 }
 
-// votedFor is the number of the post that vote n is on. Every sixth vote isn't on the first
-// post, and of these the first posts have most.
+// votedFor returns the number of the post that vote n is on. Every sixth vote is on a post other
+// than the first. Of those posts, the first ones have the most votes.
 func (f *filling) votedFor(n int64) int64 {
 	if n%6 > 0 || f.size.Posts == 1 {
 		return 1
@@ -199,7 +201,8 @@ func hashOf(n int64) []byte {
 
 const firstComment = int64(4)
 
-// commentedOn: a third of all threads is on the first post.
+// commentedOn returns the number of the post that comment n is on. A third of all threads is on the
+// first post.
 func (f *filling) commentedOn(n int64) int64 {
 	if n/4%3 == 0 {
 		return 1
@@ -207,7 +210,7 @@ func (f *filling) commentedOn(n int64) int64 {
 	return 1 + n/4%int64(f.size.Posts)
 }
 
-// comments are in threads of four.
+// comments writes threads of four comments.
 func (f *filling) comments(ctx context.Context) error {
 	columns := []string{
 		"id", "organization_id", "created_at", "updated_at", "parent_id", "body_text", "post_id", "author_user_id", "email_hash",

@@ -1,5 +1,5 @@
-// Package seeding fills a development database with one organization of a size at which
-// what reads or writes too much shows: by default a million contacts, 200,000 posts on one
+// Package seeding fills a development database with one large organization. Its size makes
+// excessive reads and writes visible. By default it has a million contacts, 200,000 posts on one
 // board, and two million votes on one of them.
 package seeding
 
@@ -15,29 +15,31 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Organization is the name of what is seeded, by which the measuring finds it.
+// Organization is the name of the seeded organization. The benchmarks find it by this name.
 const Organization = "bench lists"
 
-// Size says how much there is to be.
+// Size is the number of rows to seed.
 type Size struct {
 	Contacts, Posts int
-	// Votes are on the first post. The other posts have a fifth as many between them.
+	// Votes is the number of votes on the first post. The other posts share a fifth of that number.
 	Votes int
 }
 
-// Full is what the figures of the project are measured on.
+// Full is the size for the published figures of the project.
 var Full = Size{Contacts: 1_000_000, Posts: 200_000, Votes: 2_000_000}
 
-// Times is the size multiplied.
+// Times returns the size multiplied by a factor.
 func (s Size) Times(factor float64) Size {
 	grown := func(n int) int { return max(1, int(float64(n)*factor)) }
 	return Size{Contacts: grown(s.Contacts), Posts: grown(s.Posts), Votes: grown(s.Votes)}
 }
 
-// Fill removes what was seeded before and seeds anew. Whatever ends the program, the database
-// has the organization whole or not at all, and all its indexes: contacts and what refers to
-// them are written in a transaction each, side by side, and the organization with the one that
-// ends last. It locks the tables for as long as it takes, and it wants a superuser.
+// Fill removes the previous seed and seeds again. It locks the tables until it ends, and it needs a
+// superuser.
+//
+// If the program ends early, the database has either the whole organization or none of it, and all
+// its indexes. Contacts and feedback are written in two parallel transactions. The second
+// transaction contains the organization and commits last.
 func Fill(ctx context.Context, url string, size Size, progress io.Writer) error {
 	if err := Remove(ctx, url, progress); err != nil {
 		return err
@@ -89,19 +91,19 @@ func vacuum(ctx context.Context, url string) error {
 	return nil
 }
 
-// owned are the tables that an organization's rows are in, in any order: see Unchecked.
+// owned lists the tables with rows of an organization. Their order doesn't matter (see Unchecked).
 var owned = []string{
 	"attempts", "deliveries", "events", "recoveries", "webhooks", "votes", "comments", "post_tags", "changelog_links",
 	"post_documents", "post_revenues", "posts", "contact_documents", "contacts", "changelog_entries", "tags", "boards", "api_keys", "users",
 	"event_sequences", "idempotency_records", "audit_entries", "subject_records", "subject_requests", "backfill_addresses", "contact_backfills",
 }
 
-// Remove takes away what was seeded.
+// Remove removes the seeded organization.
 func Remove(ctx context.Context, url string, progress io.Writer) error {
 	return RemoveOrganizations(ctx, url, progress, organizationID)
 }
 
-// RemoveOrganizations takes organizations away with all that they have, in one transaction.
+// RemoveOrganizations removes organizations and all their rows in one transaction.
 func RemoveOrganizations(ctx context.Context, url string, progress io.Writer, ids ...[16]byte) error {
 	return Unchecked(ctx, url, func(tx pgx.Tx) error {
 		f := &filling{tx: tx, progress: progress}
@@ -123,8 +125,8 @@ func RemoveOrganizations(ctx context.Context, url string, progress io.Writer, id
 	})
 }
 
-// Unchecked is a transaction in which no trigger runs, and so no foreign key is checked. What
-// is written or removed in it must be whole by itself, with its search documents.
+// Unchecked runs a transaction without triggers, and so without checks of foreign keys. The writes
+// in it must be complete by themselves, including the search documents.
 func Unchecked(ctx context.Context, url string, do func(tx pgx.Tx) error) error {
 	c, err := pgx.Connect(ctx, url)
 	if err != nil {
@@ -138,7 +140,7 @@ func Unchecked(ctx context.Context, url string, do func(tx pgx.Tx) error) error 
 	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
 	for _, sql := range []string{
 		"SET LOCAL session_replication_role = replica",
-		// Sorting a million index entries in memory.
+		// Enough memory to sort a million index entries.
 		"SET LOCAL maintenance_work_mem = '1GB'",
 		"SET LOCAL synchronous_commit = off",
 	} {
@@ -155,14 +157,14 @@ func Unchecked(ctx context.Context, url string, do func(tx pgx.Tx) error) error 
 	return nil
 }
 
-// filling is one seeding under way.
+// filling is a seeding in progress.
 type filling struct {
 	tx       pgx.Tx
 	size     Size
 	progress io.Writer
 }
 
-// step does one thing and says how long it took.
+// step runs one step and reports how long it took.
 func (f *filling) step(ctx context.Context, what string, do func() (rows int64, err error)) error {
 	began := time.Now()
 	rows, err := do()
@@ -175,12 +177,12 @@ func (f *filling) step(ctx context.Context, what string, do func() (rows int64, 
 	return ctx.Err()
 }
 
-// copy writes the rows first to last of a table.
+// copy writes the rows with the numbers first to last.
 func (f *filling) copy(ctx context.Context, table string, columns []string, first, last int, row func(n int64) []any) error {
 	n := int64(first) - 1
 	return f.step(ctx, table, func() (int64, error) {
 		return f.tx.CopyFrom(ctx, pgx.Identifier{table}, columns, pgx.CopyFromFunc(func() ([]any, error) {
-			// Nil says that there are no more.
+			// A nil row ends the copy.
 			for n < int64(last) {
 				n++
 				if made := row(n); made != nil {

@@ -13,10 +13,10 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
-// Enough for each of the rare words and names.
+// Large enough to contain each of the rare words and names.
 var small = seeding.Size{Contacts: 10_100, Posts: 5_100, Votes: 300}
 
-// facts are true of what was seeded, and the last one shows that they are about something.
+// facts must be true of the seeded rows. The last one checks the numbers of rows.
 var facts = map[string]string{
 	"the counters are the rows": `SELECT bool_and(vote_count = (SELECT count(*) FROM votes v WHERE v.post_id = p.id)
 		AND comment_count = (SELECT count(*) FROM comments c WHERE c.post_id = p.id)) FROM posts p`,
@@ -35,7 +35,7 @@ var facts = map[string]string{
 
 const indexes = `SELECT coalesce(string_agg(indexdef, E'\n' ORDER BY indexdef), '') FROM pg_indexes WHERE schemaname = 'public'`
 
-// The documents in an order, each as text.
+// The search documents as text, in a fixed order.
 const documents = `SELECT string_agg(d, E'\n' ORDER BY d) FROM (
 	SELECT post_id || ' ' || title::text || ' ' || words::text AS d FROM post_documents
 	UNION ALL SELECT contact_id || ' ' || grams::text FROM contact_documents) d`
@@ -53,7 +53,7 @@ func TestWhatIsSeededIsWhatTheServiceWouldHaveWritten(t *testing.T) {
 	}
 	before := read(indexes)
 	var progress bytes.Buffer
-	// Twice, because the second one removes the first.
+	// The second Fill removes the rows of the first one.
 	for range 2 {
 		require.NoError(t, seeding.Fill(t.Context(), url, small, &progress))
 	}

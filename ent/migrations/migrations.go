@@ -1,6 +1,6 @@
-// Package migrations holds the SQL that builds the database, oldest first, in
-// the format of goose. `make migration name=…` writes the next file from what
-// changed in ent/schema; a migration that has been released is never edited.
+// Package migrations holds the SQL that builds the database, oldest first, in the format of goose.
+// `make migration name=…` writes the next file from the changes in ent/schema. A released migration
+// is never edited.
 package migrations
 
 import (
@@ -13,15 +13,15 @@ import (
 //go:embed *.sql
 var FS embed.FS
 
-// Effects is what each of their statements locks, reads and writes anew, as
-// internal/migration saw it on a real Postgres and writes it down.
+// Effects lists the tables that each statement of the migrations locks, reads and rewrites.
+// internal/migration observes and records them on a real Postgres.
 //
 //go:embed effects.json
 var Effects []byte
 
-// beforeRules are the migrations that were released before there were rules for them
-// (docs/upgrading.md). They take the time that they take, with locks that requests wait
-// for. None is ever added.
+// beforeRules are the migrations that were released before the rules for migrations
+// (docs/upgrading.md). They may hold locks that block requests for any length of time. The list
+// never grows.
 var beforeRules = []string{
 	"20261121000000_initial.sql",
 	"20261121094933_lists_and_search.sql",

@@ -1,3 +1,3 @@
-// Package architecture has no code: its tests hold the rule of docs/architecture.md
-// about which package may import which.
+// Package architecture contains only tests. They enforce the rule of docs/architecture.md about
+// imports between packages.
 package architecture

@@ -21,11 +21,11 @@ import (
 
 const module = "earshot"
 
-// allowed is the one-way rule: for each package what it may import of this
-// module, tests aside. An entry that ends in /... stands for all below it, and
-// so does what it names. Whoever adds a package says here where it belongs.
+// allowed is the one-way rule: for each package, the packages of this module that it may import,
+// without tests. An entry that ends in /... also stands for all packages below it, on either side.
+// Every new package needs an entry.
 var allowed = map[string][]string{
-	// The bottom: these know nothing of the rest.
+	// The bottom layer, which depends on few or no other packages.
 	"webhook":              nil,
 	"internal/batch":       nil,
 	"internal/tokenbucket": nil,
@@ -44,25 +44,24 @@ var allowed = map[string][]string{
 	"internal/seal":        nil,
 	"internal/wordlist":    nil,
 	"internal/event":       {"internal/publicid"},
-	// Nothing of it is in an ordinary build; who may be killed at a line names it.
+	// Empty in an ordinary build. Packages with failpoints import it.
 	"internal/failpoint":        nil,
 	"internal/mail":             {"internal/config"},
 	"internal/searchattributes": nil,
-	// The text of the guide to the API, and its pages.
+	// The text of the API guide and its pages.
 	"docs/api":       nil,
 	"internal/guide": {"docs/api"},
 	"internal/send":  {"webhook"},
-	// What a process counts.
+	// The metrics of a process.
 	"internal/telemetry": {"internal/config"},
-	// The data.
+	// The data layer.
 	"ent/schema":     {"internal/publicid"},
 	"ent/db/...":     {"ent/db/...", "ent/schema", "internal/publicid"},
 	"ent/migrations": nil,
 	"internal/store": {"ent/db/...", "ent/migrations", "internal/inflight", "internal/publicid", "internal/config", "internal/telemetry"},
-	// What migrations lock, and the rules for them.
+	// The locks of migrations, and the rules for them.
 	"internal/migration": {"ent/migrations"},
-	// The domain. It owns the port through which deliveries are started, so it
-	// never sees a workflow.
+	// The domain. It owns the port that starts deliveries, so it never depends on a workflow.
 	"internal/page": {"internal/memory", "internal/problem", "internal/publicid", "internal/store"},
 	"internal/change": {
 		"ent/db/...", "internal/batch", "internal/config", "internal/event", "internal/failpoint", "internal/problem", "internal/publicid",
@@ -92,7 +91,7 @@ var allowed = map[string][]string{
 		"ent/db/...", "internal/change", "internal/config", "internal/contacts", "internal/failpoint", "internal/feedback", "internal/page",
 		"internal/problem", "internal/publicid", "internal/seal", "internal/store", "internal/subscribers", "internal/wordlist",
 	},
-	// It does to all of a person what the others do to parts.
+	// It reads and erases all data of a person, across the other packages of the domain.
 	"internal/subjects": {
 		"ent/db/...", "internal/access", "internal/change", "internal/contacts", "internal/event", "internal/failpoint", "internal/page",
 		"internal/problem", "internal/publicid", "internal/seal", "internal/store",
@@ -104,7 +103,7 @@ var allowed = map[string][]string{
 		"ent/db/...", "internal/access", "internal/change", "internal/contacts", "internal/page", "internal/problem", "internal/publicid",
 		"internal/seal", "internal/store",
 	},
-	// Who shares what with whom, without any I/O.
+	// The rules for sharing resources, without any I/O.
 	"internal/fairness": {"internal/change", "internal/memory", "internal/publicid", "internal/send", "webhook"},
 	"activities": {
 		"internal/backfill", "internal/batch", "internal/change", "internal/failpoint", "internal/fairness", "internal/feedback", "internal/interactions", "internal/mail",
@@ -112,14 +111,14 @@ var allowed = map[string][]string{
 		"internal/telemetry", "internal/webhooks", "webhook",
 	},
 	"workflows": {"activities", "internal/publicid"},
-	// What asks Temporal for runs. It knows workflows by their names and arguments.
+	// Starts workflows in Temporal. It knows workflows by their names and arguments.
 	"dispatch": {
 		"activities", "internal/change", "internal/config", "internal/failpoint", "internal/fairness", "internal/publicid",
 		"internal/telemetry", "workflows",
 	},
-	// The edges.
+	// The edges of the service.
 	"api/gen": nil,
-	// The contract as requests are held against it.
+	// Validates requests against the contract.
 	"api/contract":     {"internal/problem"},
 	"internal/keyring": {"internal/access", "internal/change"},
 	"api": {
@@ -127,30 +126,31 @@ var allowed = map[string][]string{
 		"internal/contacts", "internal/etag", "internal/feedback", "internal/guide", "internal/interactions", "internal/keyring", "internal/memory", "internal/page", "internal/problem",
 		"internal/publicid", "internal/subjects", "internal/subscribers", "internal/telemetry", "internal/tokenbucket", "internal/webhooks", "internal/widget",
 	},
-	// The parts of the pages that know nothing of the service.
+	// The parts of the pages that don't depend on the service.
 	"web/markup":    {"web/messages"},
 	"web/messages":  nil,
 	"web/pagecache": {"internal/memory"},
 	"web/palette":   nil,
 	"web/preview":   {"web/palette"},
-	// The pages for everybody. They are mounted beside the operations.
+	// The public pages. They are mounted beside the operations.
 	"web": {
 		"api", "ent/db/...", "internal/access", "internal/change", "internal/config", "internal/etag", "internal/feedback",
 		"internal/interactions", "internal/memory", "internal/page", "internal/problem", "internal/publicid", "internal/subscribers", "internal/telemetry", "internal/tokenbucket",
 		"internal/widget", "web/markup", "web/messages", "web/pagecache", "web/palette", "web/preview",
 	},
-	// It knows operations by the contract alone.
+	// It knows operations only through the contract.
 	"mcp": {"api", "internal/problem"},
 	"worker": {
 		"activities", "dispatch", "internal/config", "internal/feedback", "internal/machine", "internal/mail", "internal/seal", "internal/send",
 		"internal/searchattributes", "internal/store", "internal/telemetry", "workflows",
 	},
-	// What puts everything together, for use and for tests.
+	// Puts everything together, for use and for tests.
 	"cmd/...":                     {"..."},
 	"internal/devstack/withstack": {"internal/devstack", "internal/needs"},
-	// An edit of the service must not run tests again that need the servers alone.
+	// Tests that need only the servers must not run again after an edit of the service.
 	"internal/testkit": {"ent/migrations", "internal/devstack", "internal/searchattributes", "internal/store", "internal/telemetry", "internal/testkit/tier", "webhook"},
-	// Nor an edit of the pages, of the tools or of the worker those that don't name it.
+	// Tests that don't import the pages, the tools or the worker must not run again after an edit
+	// of those.
 	"internal/testkit/apptest": {
 		"api", "dispatch", "ent/db/...", "internal/access", "internal/backfill", "internal/change", "internal/config", "internal/contacts",
 		"internal/event", "internal/feedback", "internal/interactions", "internal/publicid", "internal/send", "internal/store", "internal/subjects",
@@ -164,7 +164,7 @@ var allowed = map[string][]string{
 	"ent":                       nil,
 	"ent/generate":              nil,
 	"ent/newmigration":          {"ent/migrations", "internal/migration", "internal/store"},
-	// What judges the service has nothing of it.
+	// The checks of the service contain no code of the service.
 	"e2e/faults/ledger":   nil,
 	"e2e/faults/hostile":  nil,
 	"e2e/faults/outside":  nil,
@@ -172,17 +172,17 @@ var allowed = map[string][]string{
 	"e2e/faults/check":    {"e2e/faults/ledger"},
 }
 
-// onlyTests are packages that no program may hold.
+// onlyTests are packages that no program may import.
 var onlyTests = []string{"internal/testkit", "bench", "e2e"}
 
-// testedFromOutside are packages whose tests start the whole service, which holds the package
+// testedFromOutside are packages whose tests start the whole service, which contains the package
 // itself.
 var testedFromOutside = []string{
 	"api", "dispatch", "internal/contacts", "internal/feedback", "internal/interactions", "internal/store", "internal/webhooks", "mcp",
 	"web", "worker",
 }
 
-// pkg is a package as `go list` tells of it. TestGoFiles are the tests inside the package.
+// pkg is a package as `go list` describes it. TestGoFiles are the tests inside the package.
 type pkg struct {
 	ImportPath, Dir      string
 	GoFiles, TestGoFiles []string
@@ -191,7 +191,7 @@ type pkg struct {
 
 func (p pkg) name() string { return strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module), "/") }
 
-// own are the imports of this module.
+// own returns the imports from this module.
 func (p pkg) own() []string {
 	var found []string
 	for _, path := range p.Imports {
@@ -214,8 +214,8 @@ var packages = sync.OnceValues(func() ([]pkg, error) {
 			return nil, errors.Wrap(err, "read what go list says")
 		}
 		all = append(all, p)
-		// Looked at for the cache of test results alone: it doesn't see what go
-		// list reads, and would miss a new file or package.
+		// These reads exist only for the cache of test results. The cache doesn't see the files
+		// that go list reads, and would miss a new file or package.
 		for _, dir := range []string{p.Dir, filepath.Dir(p.Dir)} {
 			if _, err := os.ReadDir(dir); err != nil {
 				return nil, errors.Wrap(err, "look for packages")
@@ -247,7 +247,7 @@ func all(t *testing.T) []pkg {
 	return found
 }
 
-// find gives one package.
+// find returns the package with the given name.
 func find(t *testing.T, name string) pkg {
 	t.Helper()
 	found := all(t)
@@ -256,7 +256,7 @@ func find(t *testing.T, name string) pkg {
 	return found[at]
 }
 
-// covers reports whether an entry of the rule stands for a package.
+// covers reports whether an entry of the rule covers a package.
 func covers(entry, name string) bool {
 	below, all := strings.CutSuffix(entry, "...")
 	if !all {
@@ -265,7 +265,8 @@ func covers(entry, name string) bool {
 	return strings.HasPrefix(name+"/", below)
 }
 
-// ruleFor is what a package may import; the longest entry that covers it counts.
+// ruleFor returns the packages that a package may import. The longest entry that covers the package
+// applies.
 func ruleFor(name string) (may []string, known bool) {
 	best := ""
 	for entry := range allowed {
@@ -326,8 +327,8 @@ func TestReceiversNeedNothingButTheStandardLibrary(t *testing.T) {
 	require.Equal(t, []string{module + "/webhook"}, strings.Fields(string(out)))
 }
 
-// A workflow is replayed: the same input must lead to the same commands, so
-// chance, the network, the database and a library's idea of JSON stay out.
+// A workflow is replayed, and the same input must lead to the same commands. Random numbers, the
+// network, the database and a library's JSON encoding are therefore banned.
 func TestWorkflowsImportNothingThatCouldDifferInAReplay(t *testing.T) {
 	t.Parallel()
 	for _, imported := range find(t, "workflows").Imports {
@@ -341,7 +342,7 @@ func TestWorkflowsImportNothingThatCouldDifferInAReplay(t *testing.T) {
 	}
 }
 
-// files calls fn with each file of a package that isn't a test.
+// files calls fn with each file of a package except its tests.
 func files(t *testing.T, p pkg, mode parser.Mode, fn func(name string, f *ast.File)) {
 	t.Helper()
 	for _, name := range p.GoFiles {
@@ -367,7 +368,7 @@ func TestEveryConstructorWorksWithoutFx(t *testing.T) {
 	}
 }
 
-// The edge shows entities, but only the domain reads and writes them.
+// The edge presents entities, but only the domain reads and writes them.
 func TestTheEdgeHoldsNoDatabase(t *testing.T) {
 	t.Parallel()
 	for _, edge := range []pkg{find(t, "api"), find(t, "web")} {

@@ -12,12 +12,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// docs/adding.md shows each recipe by something that was added, and says how that is
-// looked for. So whoever spreads such a thing over one file more learns it here, and the
-// recipe says so from then on.
+// Each recipe in docs/adding.md has an example and a search pattern for it. If the example spreads
+// to another file, this test fails until the recipe lists that file.
 
-// handWritten reports whether a recipe has to name a file: code and contract, but not
-// what is generated, tests, and what looks at the service from outside.
+// handWritten reports whether a recipe has to list a file. Recipes list code and the contract. They
+// omit generated code, tests, and code that uses the service from outside.
 func handWritten(path string) bool {
 	for _, dir := range []string{"ent/db/", "ent/migrations/", "api/gen/", "bench/", "e2e/", "examples/", "sdk/", "tools/", "internal/testkit/"} {
 		if strings.HasPrefix(path, dir) {
@@ -58,7 +57,7 @@ func TestARecipeNamesEveryFileThatItsExampleIsIn(t *testing.T) {
 	}
 }
 
-// filesWith are the hand-written files in which a pattern occurs.
+// filesWith returns the hand-written files that match a pattern.
 func filesWith(t *testing.T, root string, pattern *regexp.Regexp) []string {
 	t.Helper()
 	var found []string

@@ -1,4 +1,4 @@
-// Package clientaddr tells where a request comes from, behind whatever proxies.
+// Package clientaddr finds the address of the client behind any number of proxies.
 package clientaddr
 
 import (
@@ -7,11 +7,12 @@ import (
 	"strings"
 )
 
-// Of is where a request comes from: the peer of the connection, or what
-// trusted proxies say in X-Forwarded-For. Each proxy adds its peer at the right, so
-// it is read from there, up to the first address that is nobody's whom we trust;
-// what stands left of it anybody may have made up. The zero Addr is a peer that
-// isn't known.
+// Of returns the address of the client: the peer of the connection, or the address that trusted
+// proxies report in X-Forwarded-For.
+//
+// Each proxy appends its peer to the header. Of therefore reads it from the right, up to the first
+// address outside of the trusted networks. A client can forge the entries to the left of that
+// address. For an unknown peer, Of returns the zero Addr.
 func Of(r *http.Request, trusted []netip.Prefix) netip.Addr {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
@@ -29,7 +30,7 @@ func Of(r *http.Request, trusted []netip.Prefix) netip.Addr {
 	return client
 }
 
-// hop reads an entry of X-Forwarded-For, to which some proxies add the port.
+// hop parses an entry of X-Forwarded-For. Some proxies add the port.
 func hop(entry string) (a netip.Addr, ok bool) {
 	if a, err := netip.ParseAddr(entry); err == nil {
 		return a, true
@@ -47,12 +48,13 @@ func isIn(a netip.Addr, networks []netip.Prefix) bool {
 	return false
 }
 
-// Network is what one client has of addresses: one of IPv4, a /64 of IPv6.
+// Network returns the range of addresses that belongs to one client: a single IPv4 address or an
+// IPv6 /64.
 func Network(a netip.Addr) netip.Prefix {
 	bits := 64
 	if a.Is4() {
 		bits = 32
 	}
-	p, _ := a.Prefix(bits) // the zero Addr's is the zero Prefix
+	p, _ := a.Prefix(bits) // the zero Addr results in the zero Prefix
 	return p
 }

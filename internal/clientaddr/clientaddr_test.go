@@ -56,7 +56,7 @@ func TestAClientHasOneAddressOfIPv4AndASubnetOfIPv6(t *testing.T) {
 	require.Equal(t, netip.Prefix{}, clientaddr.Network(netip.Addr{}))
 }
 
-// Whatever a client says, its address is the one that the proxy saw.
+// For any header that a client sends, its address is the one that the proxy saw.
 func FuzzAClientCanNotChooseItsAddress(f *testing.F) {
 	for _, said := range []string{"", "1.1.1.1", "10.0.0.1", "a,b", ",", "::", "10.1.1.1, ,", "10.0.0.1:80", "\x00"} {
 		f.Add(said)

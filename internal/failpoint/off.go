@@ -2,5 +2,5 @@
 
 package failpoint
 
-// Hit does nothing in a program that is built without the tag.
+// Hit does nothing in a program that is built without the tag "failpoints".
 func Hit(Point) {}

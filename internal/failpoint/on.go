@@ -12,11 +12,10 @@ import (
 	"syscall"
 )
 
-// armed are the points that kill, with how many times they are still passed.
+// armed maps each armed point to the number of hits left until the kill.
 var armed = read(os.Getenv(Variable))
 
-// read panics at what it doesn't understand: a run whose point never comes would
-// prove nothing.
+// read panics on invalid input, because a run whose point is never reached would prove nothing.
 func read(text string) map[Point]*atomic.Int64 {
 	points := map[Point]*atomic.Int64{}
 	for part := range strings.SplitSeq(text, ",") {
@@ -34,12 +33,12 @@ func read(text string) map[Point]*atomic.Int64 {
 	return points
 }
 
-// Hit kills the process when the point is armed and its turn has come.
+// Hit kills the process if the point is armed and this is the hit with the given number.
 func Hit(p Point) {
 	left, ok := armed[p]
 	if !ok || left.Add(-1) != 0 {
 		return
 	}
 	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-	select {} // the signal may come a moment later, and nothing may happen until then
+	select {} // the signal may come a moment later, and nothing may happen before it
 }

@@ -1,5 +1,5 @@
-// Package inflight bounds what each of many has under way in a process, so that one of them
-// can't take what is for all.
+// Package inflight limits the concurrent operations of each key in a process, so that one key can't
+// use up a shared resource.
 package inflight
 
 import (
@@ -10,10 +10,10 @@ import (
 	"github.com/go-faster/errors"
 )
 
-// ErrBusy is returned by Limit.Acquire where the others of the same key took too long to end.
+// ErrBusy is returned by Limit.Acquire if no slot of the key became free in time.
 var ErrBusy = errors.New("too many are under way")
 
-// Limit bounds what each key has under way. Its callers wait for their turn.
+// Limit bounds the concurrent operations of each key. Callers wait for a free slot.
 type Limit[K comparable] struct {
 	size int
 	wait time.Duration
@@ -22,20 +22,19 @@ type Limit[K comparable] struct {
 	of map[K]*slots
 }
 
-// slots are those of one key.
+// slots are the slots of one key.
 type slots struct {
 	taken chan struct{}
-	// users have one or wait for one; without any they are forgotten.
+	// users counts the callers that have a slot or wait for one. At zero the slots are deleted.
 	users int
 }
 
-// NewLimit makes a limit of so many for each key. A caller waits for that long at most.
+// NewLimit makes a limit with size slots for each key. A caller waits at most for the given time.
 func NewLimit[K comparable](size int, wait time.Duration) *Limit[K] {
 	return &Limit[K]{size: size, wait: wait, of: map[K]*slots{}}
 }
 
-// Acquire waits until the key may have one more under way. It returns ErrBusy where that takes
-// too long.
+// Acquire waits for a free slot of the key. It returns ErrBusy if that takes too long.
 func (l *Limit[K]) Acquire(ctx context.Context, of K) (release func(), err error) {
 	s := l.use(of)
 	defer func() {

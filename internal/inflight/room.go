@@ -2,7 +2,7 @@ package inflight
 
 import "sync"
 
-// Room has place for so many of each key, and for so many of all. Nobody waits for it.
+// Room has a number of places for each key, and a number of places in total. Enter never waits.
 type Room[K comparable] struct {
 	ofOne, ofAll int
 
@@ -11,12 +11,12 @@ type Room[K comparable] struct {
 	all int
 }
 
-// NewRoom makes a room for so many of one key and so many of all.
+// NewRoom makes a room with ofOne places for each key and ofAll places in total.
 func NewRoom[K comparable](ofOne, ofAll int) *Room[K] {
 	return &Room[K]{ofOne: ofOne, ofAll: ofAll, of: map[K]int{}}
 }
 
-// Enter takes a place until leave is called, and reports whether there was one.
+// Enter takes a place until leave is called. It returns false if there is no free place.
 func (r *Room[K]) Enter(of K) (leave func(), ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -1,4 +1,4 @@
-// Package keyring remembers for a moment whose API keys are valid.
+// Package keyring caches the results of API key look-ups for a moment.
 package keyring
 
 import (
@@ -13,17 +13,17 @@ import (
 	"earshot/internal/change"
 )
 
-// Remembered is how long an authenticated key is taken at its word. A revoked
-// key must be refused everywhere within 1 s.
+// Remembered is the time for which an authenticated key is trusted without a look-up. A revoked key
+// must be refused everywhere within 1 s.
 const Remembered = 900 * time.Millisecond
 
-// lookUpTimeout is some thousand times what a look-up takes.
+// lookUpTimeout is about a thousand times the duration of a look-up.
 const lookUpTimeout = 5 * time.Second
 
-// Keyring remembers who valid keys belong to, so that a busy key isn't looked
-// up for every request. It goes by SHA-256, as the database's index does: how long
-// a look-up takes tells at most how much of a hash was right, which leads nobody to
-// a key, and no key is ever compared with another.
+// Keyring caches the callers of valid keys, so that a busy key isn't looked up for every request.
+// It uses the SHA-256 of a key, as the index in the database does. The duration of a look-up can
+// reveal only how much of a hash was right, which doesn't reveal a key. Keys are never compared
+// with each other.
 type Keyring struct {
 	authenticate func(ctx context.Context, key string) (*change.Caller, error)
 
@@ -37,15 +37,15 @@ type remembered struct {
 	until  time.Time
 }
 
-// maxKnown bounds the memory; beyond, everything is looked up again once.
+// maxKnown bounds the memory. When the cache is full, it is cleared.
 const maxKnown = 10_000
 
-// New makes a keyring that looks keys up by authenticate.
+// New makes a keyring that looks up keys with authenticate.
 func New(authenticate func(ctx context.Context, key string) (*change.Caller, error)) *Keyring {
 	return &Keyring{authenticate: authenticate, known: map[[sha256.Size]byte]remembered{}}
 }
 
-// Find is the caller with the key. A key that isn't valid ends with the error of the look-up.
+// Find returns the caller with the key. For an invalid key it returns the error of the look-up.
 func (k *Keyring) Find(ctx context.Context, key string) (*change.Caller, error) {
 	hash := sha256.Sum256([]byte(key))
 	k.mu.Lock()
@@ -55,8 +55,8 @@ func (k *Keyring) Find(ctx context.Context, key string) (*change.Caller, error) 
 		return r.caller, nil
 	}
 	found, err, _ := k.flight.Do(string(hash[:]), func() (any, error) {
-		// It serves several requests, so none of them may cancel it, and a
-		// connection that hangs must not hold all of them.
+		// The look-up serves several requests, so none of them may cancel it. The timeout prevents
+		// a hanging connection from blocking all of them.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookUpTimeout)
 		defer cancel()
 		return k.lookUp(ctx, hash, key)
@@ -68,7 +68,8 @@ func (k *Keyring) Find(ctx context.Context, key string) (*change.Caller, error) 
 }
 
 func (k *Keyring) lookUp(ctx context.Context, hash [sha256.Size]byte, key string) (*change.Caller, error) {
-	// Taken before the look-up: a revocation that comes during it counts.
+	// The time starts before the look-up, so that a revocation during the look-up takes effect in
+	// time.
 	until := time.Now().Add(Remembered)
 	caller, err := k.authenticate(ctx, key)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"earshot/internal/keyring"
 )
 
-// Whoever joins a look-up late must not remember its result for longer than the
-// one who began it: the key may have been revoked since.
+// A request that joins a look-up late must not cache its result for longer than the request that
+// started it. The key may have been revoked since the start.
 func TestAKeyIsRememberedFromTheStartOfItsLookUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -31,7 +31,7 @@ func TestAKeyIsRememberedFromTheStartOfItsLookUp(t *testing.T) {
 		}
 		go find()
 		time.Sleep(slow - time.Millisecond)
-		find() // joins
+		find() // joins the look-up
 		require.Equal(t, 1, asked)
 		time.Sleep(keyring.Remembered - slow - time.Millisecond)
 		find()

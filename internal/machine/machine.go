@@ -1,4 +1,4 @@
-// Package machine tells how busy the machine is, or the container, that a process runs on.
+// Package machine reports how busy the machine or the container of a process is.
 package machine
 
 import (
@@ -14,15 +14,15 @@ import (
 	"go.temporal.io/sdk/worker"
 )
 
-// every is how long an answer holds. Processor time is counted in ticks of
-// 10 ms: over less than some of them there is only noise.
+// every is the time for which a reading stays valid. Processor time is counted in ticks of 10 ms,
+// so a shorter interval would measure only noise.
 const every = 200 * time.Millisecond
 
-// controlGroup is where a container with a limit finds it, and what it uses.
+// controlGroup is the directory in which a container finds its limits and its usage.
 const controlGroup = "/sys/fs/cgroup"
 
-// Usage tells how much of its memory and its processor time the machine, or the
-// container, uses. Its zero value is ready for use.
+// Usage reports the share of memory and processor time that the machine or the container uses. Its
+// zero value is ready for use.
 type Usage struct {
 	mu     sync.Mutex
 	at     time.Time
@@ -30,7 +30,7 @@ type Usage struct {
 	busy   float64
 }
 
-// MemoryUsage is the share of the memory in use, 0 to 1.
+// MemoryUsage returns the share of memory in use, from 0 to 1.
 func (m *Usage) MemoryUsage(*worker.SysInfoContext) (float64, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -38,8 +38,8 @@ func (m *Usage) MemoryUsage(*worker.SysInfoContext) (float64, error) {
 	return m.memory, err
 }
 
-// CpuUsage is the share of the processor time in use since the answer before, 0 to
-// 1. It is the whole machine's in a container too.
+// CpuUsage returns the share of processor time in use since the previous reading, from 0 to 1. In a
+// container it still covers the whole machine.
 func (m *Usage) CpuUsage(*worker.SysInfoContext) (float64, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -67,8 +67,8 @@ func (m *Usage) look() error {
 	return nil
 }
 
-// ContainerMemory is the share of a container's limit in use, without the file
-// cache that the kernel can take back. Limited says that there is a limit.
+// ContainerMemory returns the share of a container's memory limit in use, without the file cache
+// that the kernel can reclaim. The result limited is false if there is no limit.
 func ContainerMemory(group string) (share float64, limited bool) {
 	limit, ok := number(group+"/memory.max", "")
 	if !ok || limit == 0 {
@@ -79,7 +79,7 @@ func ContainerMemory(group string) (share float64, limited bool) {
 	return max(0, current-cache) / limit, ok
 }
 
-// number is the one after a prefix, in the line that has it.
+// number returns the number after a prefix, from the first line with that prefix.
 func number(file, prefix string) (float64, bool) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -88,7 +88,7 @@ func number(file, prefix string) (float64, bool) {
 	for line := range strings.Lines(string(text)) {
 		if rest, ok := strings.CutPrefix(strings.TrimSpace(line), prefix); ok {
 			n, err := strconv.ParseFloat(rest, 64)
-			return n, err == nil // without a limit it says "max"
+			return n, err == nil // the file contains "max" if there is no limit
 		}
 	}
 	return 0, false

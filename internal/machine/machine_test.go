@@ -10,7 +10,7 @@ import (
 	"earshot/internal/machine"
 )
 
-// group writes the files in which a container finds its memory.
+// group writes the files that describe the memory of a container.
 func group(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -6,17 +6,17 @@ import (
 	"sync"
 )
 
-// Shared is one line of the budget, shared by owners such as organizations. An owner may
-// hold as much as is left for all: alone half, and however many others do so too, the
-// next one finds some. It is safe for concurrent use.
+// Shared is one line of the budget, shared by owners such as organizations. An owner may hold at
+// most as many bytes as remain free for all. A single owner thus gets half of the bytes, and there
+// is always room for one more owner. Shared is safe for concurrent use.
 type Shared[Owner comparable] struct {
 	limit int
 
 	mu   sync.Mutex
 	used int
-	// held is by owner, without those that hold nothing.
+	// held has the bytes of each owner. Owners without bytes are not in it.
 	held map[Owner]int
-	// waiting are *wait, in the order in which they came.
+	// waiting has *wait values in the order of their arrival.
 	waiting *list.List
 }
 
@@ -26,14 +26,15 @@ type wait[Owner comparable] struct {
 	granted chan struct{}
 }
 
-// NewShared makes one of so many bytes.
+// NewShared makes a Shared with limit bytes.
 func NewShared[Owner comparable](limit int) *Shared[Owner] {
 	return &Shared[Owner]{limit: limit, held: map[Owner]int{}, waiting: list.New()}
 }
 
-// Acquire waits for room until the context ends, and returns the function that gives it
-// back, or nil. With a context that has ended it takes what there is now. What were larger
-// than half of all would count as half, so that it gets through.
+// Acquire waits for room until the context ends. It returns the function that releases the room, or
+// nil if the context ended first. With a context that has already ended, Acquire succeeds only if
+// there is room now. A request for more than half of the limit counts as half, so that it can
+// succeed.
 func (m *Shared[Owner]) Acquire(ctx context.Context, owner Owner, bytes int) (release func()) {
 	w := &wait[Owner]{owner: owner, bytes: min(bytes, m.limit/2), granted: make(chan struct{})}
 	m.mu.Lock()
@@ -50,7 +51,7 @@ func (m *Shared[Owner]) Acquire(ctx context.Context, owner Owner, bytes int) (re
 	return sync.OnceFunc(func() { m.release(w) })
 }
 
-// grant gives room to all who wait and find it, each owner's in their order.
+// grant gives room to all waiting requests that fit. Requests of one owner keep their order.
 func (m *Shared[Owner]) grant() {
 	behind := map[Owner]bool{}
 	for place := m.waiting.Front(); place != nil; {
@@ -67,7 +68,7 @@ func (m *Shared[Owner]) grant() {
 	}
 }
 
-// leave ends a wait, unless it was granted in the meantime.
+// leave ends a wait. It returns false if the request has been granted in the meantime.
 func (m *Shared[Owner]) leave(place *list.Element, w *wait[Owner]) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -76,7 +77,7 @@ func (m *Shared[Owner]) leave(place *list.Element, w *wait[Owner]) bool {
 		return false
 	default:
 		m.waiting.Remove(place)
-		m.grant() // who waited behind it may need less
+		m.grant() // a request behind it may need less
 		return true
 	}
 }

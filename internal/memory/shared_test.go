@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fill takes room of so many bytes each until there is none.
+// fill acquires rooms of the given size until none is left.
 func fill(m *Shared[string], owner string, bytes int) (releases []func()) {
 	for {
 		release := m.Acquire(noTime(), owner, bytes)
@@ -20,7 +20,7 @@ func fill(m *Shared[string], owner string, bytes int) (releases []func()) {
 	}
 }
 
-// noTime is the context of who doesn't wait.
+// noTime returns a context that has already ended, for calls that don't wait.
 func noTime() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -42,7 +42,7 @@ func TestOwnersThatGoOnGetEqualShares(t *testing.T) {
 	m, first, second := NewShared[string](900), "first", "second"
 	held := fill(m, first, 1)
 	fill(m, second, 1)
-	for _, release := range held { // each attempt ends, and both want more
+	for _, release := range held { // each attempt ends, and both owners want more
 		release()
 		fill(m, first, 1)
 		fill(m, second, 1)

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// FuzzMetadataSaysTheSameAfterwards parses an object and writes it.
+// FuzzMetadataSaysTheSameAfterwards parses an object and writes it again.
 func FuzzMetadataSaysTheSameAfterwards(f *testing.F) {
 	for _, text := range []string{
 		`{}`, ` { "b" : [ 1 , 2 ] , "a" : { "x" : null } } `, `{"a":1,"b":2,"a":3}`, `{"n":[9007199254740993,1e400,-0,1.0]}`,
@@ -20,7 +20,7 @@ func FuzzMetadataSaysTheSameAfterwards(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, raw, more []byte) {
 		if !json.Valid(raw) || !utf8.Valid(raw) {
-			return // refused before it comes here
+			return // such input is refused earlier
 		}
 		m, err := Parse(raw)
 		isObject := bytes.TrimLeft(raw, " \t\r\n")[0] == '{'
@@ -45,8 +45,8 @@ func FuzzMetadataSaysTheSameAfterwards(f *testing.F) {
 	})
 }
 
-// requireFilled wants a fill to keep everything that was known, in its place, to add
-// what wasn't, and to stay within the limits.
+// requireFilled checks that a fill keeps all known values in their places, adds the unknown ones,
+// and stays within the limits.
 func requireFilled(t *testing.T, m, other Metadata) {
 	t.Helper()
 	full, changed := m.Filled(other)
@@ -67,7 +67,7 @@ func requireFilled(t *testing.T, m, other Metadata) {
 		}
 	}
 	if len(m)+len(other) > maxKeys || len(m.Text())+len(other.Text()) > maxBytes {
-		return // something may have been left out
+		return // some members may not have fitted
 	}
 	for key, value := range told {
 		require.Contains(t, got, key)

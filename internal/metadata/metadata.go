@@ -1,5 +1,4 @@
-// Package metadata is the JSON object that a contact may carry: how it is read, judged, filled
-// and written.
+// Package metadata parses, checks, fills and writes the JSON object that a contact may carry.
 package metadata
 
 import (
@@ -14,13 +13,13 @@ import (
 // The specification's limits.
 const (
 	maxKeys = 100
-	// As for a body's document. Identify adds keys bit by bit, and every event
-	// about a contact carries them all.
+	// The same limit as for the document of a body. Identify adds keys one at a time, and every
+	// event about a contact carries all of them.
 	maxBytes = 256 << 10
 )
 
-// Metadata is a JSON object in the order it was written, with the text of each
-// value: through a map, keys would move and numbers beyond 2^53 would change.
+// Metadata is a JSON object in its original order, with the original text of each value. A map
+// would reorder keys and change numbers beyond 2^53.
 type Metadata []member
 
 type member struct {
@@ -28,8 +27,7 @@ type member struct {
 	value json.RawMessage
 }
 
-// Parse reads an object. Of a repeated key the last value counts, as
-// everywhere in JSON.
+// Parse reads an object. For a repeated key the last value counts, as is usual for JSON.
 func Parse(raw json.RawMessage) (Metadata, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
@@ -46,7 +44,7 @@ func Parse(raw json.RawMessage) (Metadata, error) {
 		if err := d.Decode(&value); err != nil {
 			return nil, errors.Wrap(err, "read a value")
 		}
-		name := key.(string) // a key is nothing else
+		name := key.(string) // a key is always a string
 		if i, ok := at[name]; ok {
 			m[i].value = value
 			continue
@@ -57,10 +55,9 @@ func Parse(raw json.RawMessage) (Metadata, error) {
 	return m, nil
 }
 
-// Filled is m with what other tells that m doesn't know: keys that m hasn't, behind
-// its own, and those that are null in m, in their place. It goes through other in its
-// order, and leaves out what doesn't fit. Changed says
-// whether it is another than m.
+// Filled returns m filled with members of other. It appends keys that m doesn't have, and replaces
+// null values of m in place. It follows the order of other and skips members that don't fit. The
+// result changed reports whether out differs from m.
 func (m Metadata) Filled(other Metadata) (out Metadata, changed bool) {
 	out = append(Metadata{}, m...)
 	at := make(map[string]int, len(m))
@@ -92,7 +89,7 @@ func (m Metadata) Filled(other Metadata) (out Metadata, changed bool) {
 
 func (m member) isNull() bool { return string(m.value) == "null" }
 
-// Check judges m by the limits.
+// Check reports violations of the limits.
 func (m Metadata) Check(bad *problem.Fields) {
 	if len(m) > maxKeys {
 		bad.Add("metadata", "maxProperties", "must have at most %d keys, not %d", maxKeys, len(m))
@@ -103,7 +100,7 @@ func (m Metadata) Check(bad *problem.Fields) {
 	}
 }
 
-// Text is the object again, without white space between its parts.
+// Text returns the object without white space between its parts.
 func (m Metadata) Text() json.RawMessage {
 	var out bytes.Buffer
 	out.WriteByte('{')
@@ -117,9 +114,9 @@ func (m Metadata) Text() json.RawMessage {
 	return out.Bytes()
 }
 
-// text is the member as it stands in the object.
+// text returns the member as it appears in the object.
 func (m member) text() []byte {
-	// A string always encodes, and a value was read by the decoder.
+	// These calls can't fail: a string always encodes, and the decoder has accepted the value.
 	key, _ := json.Marshal(m.key)
 	out := bytes.NewBuffer(key)
 	out.WriteByte(':')

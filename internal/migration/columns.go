@@ -10,13 +10,13 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// column is what a program has to know to write one.
+// column has the properties that matter to a program that writes the column.
 type column struct {
 	kind             string
 	required, filled bool
 }
 
-// columns are those of every table, by table and name.
+// columns returns the columns of every table, by table and name.
 func (o *observer) columns(ctx context.Context) (map[string]map[string]column, error) {
 	rows, err := o.looks.Query(ctx, `
 		SELECT t.relname, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull,
@@ -44,8 +44,9 @@ func (o *observer) columns(ctx context.Context) (map[string]map[string]column, e
 	return found, nil
 }
 
-// compare says what was taken away from a program that knows the columns before, and what
-// it can't write any more because it doesn't know it.
+// compare compares the columns before and after a migration. The result taken lists the changes
+// that break a program of the release before. The result broken lists new columns that such a
+// program can't fill.
 func compare(before, after map[string]map[string]column) (taken, broken []string) {
 	for _, table := range slices.Sorted(maps.Keys(before)) {
 		now, there := after[table]

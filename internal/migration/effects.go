@@ -10,22 +10,22 @@ import (
 	"earshot/ent/migrations"
 )
 
-// Effect is what a statement does to one table that was there before its migration.
-// Tables that the migration makes are nobody's yet, and don't count.
+// Effect is the effect of a statement on one table that existed before its migration. Tables that
+// the migration itself creates don't count, because no program uses them yet.
 type Effect struct {
 	Table string `json:"table"`
-	// Lock is the strongest that it takes, as Postgres's documentation calls it.
+	// Lock is the strongest lock that the statement takes, by its name in Postgres's documentation.
 	Lock string `json:"lock"`
-	// Reads says that it reads the whole table, Rewrites that it writes it anew: both
-	// take as long as the table is large.
+	// Reads reports a read of the whole table, and Rewrites a rewrite of it. Both take time in
+	// proportion to the size of the table.
 	Reads    bool `json:"reads,omitempty"`
 	Rewrites bool `json:"rewrites,omitempty"`
 }
 
-// Effects are those of each statement of each migration, by the name of its file.
+// Effects has the effects of each statement of each migration, by the name of the file.
 type Effects map[string][][]Effect
 
-// Recorded are the effects of this program's migrations.
+// Recorded returns the effects of this program's migrations.
 func Recorded() (Effects, error) {
 	var e Effects
 	if err := json.Unmarshal(migrations.Effects, &e); err != nil {
@@ -34,13 +34,13 @@ func Recorded() (Effects, error) {
 	return e, nil
 }
 
-// Text is how effects are recorded.
+// Text returns the effects in the format of the record.
 func (e Effects) Text() ([]byte, error) {
 	text, err := json.MarshalIndent(e, "", " ")
 	if err != nil {
 		return nil, errors.Wrap(err, "write what migrations do")
 	}
-	// A statement without effects has a line, and an effect, too.
+	// Each effect has one line, and so has each statement without effects.
 	text = compact.ReplaceAllFunc(text, func(object []byte) []byte {
 		var one bytes.Buffer
 		if json.Compact(&one, object) != nil {
@@ -51,7 +51,7 @@ func (e Effects) Text() ([]byte, error) {
 	return append(text, '\n'), nil
 }
 
-// locks are Postgres's, the weakest first, with what waits while one is held.
+// locks are Postgres's table locks, the weakest first, with the operations that wait for them.
 var locks = []struct{ name, waits string }{
 	{"ACCESS SHARE", "nothing waits"},
 	{"ROW SHARE", "nothing waits"},
@@ -64,9 +64,9 @@ var locks = []struct{ name, waits string }{
 }
 
 const (
-	// quietest is the strongest lock that neither reads nor writes wait for.
+	// quietest is the strongest lock that blocks neither reads nor writes.
 	quietest = "SHARE UPDATE EXCLUSIVE"
-	// writing is the lock of whoever changes rows.
+	// writing is the lock of a statement that changes rows.
 	writing = "ROW EXCLUSIVE"
 )
 
@@ -74,14 +74,14 @@ func strength(lock string) int {
 	return slices.IndexFunc(locks, func(l struct{ name, waits string }) bool { return l.name == lock })
 }
 
-// Waits says what waits while the lock is held.
+// Waits describes the operations that wait while the lock is held.
 func (e Effect) Waits() string { return locks[strength(e.Lock)].waits }
 
-// Stronger reports whether its lock is stronger than another's.
+// Stronger reports whether the lock of e is stronger than that of another effect.
 func (e Effect) Stronger(than Effect) bool { return strength(e.Lock) > strength(than.Lock) }
 
 // blocks reports whether requests wait for the lock.
 func (e Effect) blocks() bool { return strength(e.Lock) > strength(quietest) }
 
-// takesTime reports whether the statement takes the longer the more rows there are.
+// takesTime reports whether the duration of the statement depends on the number of rows.
 func (e Effect) takesTime() bool { return e.Reads || e.Rewrites || e.Lock == writing }

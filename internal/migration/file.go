@@ -1,8 +1,8 @@
-// Package migration determines the effects of the files of ent/migrations on a database in
-// use: the locks that their statements take, the tables that they read or rewrite, and the
-// changes that break a program of the release before. Observe runs them on a real Postgres
-// and records the effects in ent/migrations/effects.json, which `earshot migrate plan` shows.
-// Problems judges new migrations by these records.
+// Package migration determines the effects of the files of ent/migrations on a database in use. The
+// effects are the locks of their statements, the tables that they read or rewrite, and the changes
+// that break a program of the release before. Observe runs them on a real Postgres and records the
+// effects in ent/migrations/effects.json, which `earshot migrate plan` shows. Problems judges new
+// migrations by these records.
 //
 // It refuses to change a database in use: internal/store applies migrations.
 package migration
@@ -20,11 +20,11 @@ import (
 // File is one migration.
 type File struct {
 	Name string
-	// Transaction says that all of it is one transaction; what stands in a file with
-	// `-- +goose NO TRANSACTION` takes effect one statement after the other.
+	// Transaction reports that the whole file is one transaction. In a file with `-- +goose NO
+	// TRANSACTION`, each statement takes effect separately.
 	Transaction bool
 	Statements  []string
-	// Contract is what the file says behind `-- contract:`, about what it takes away.
+	// Contract is the text behind `-- contract:`, the reason why the file may remove something.
 	Contract string
 }
 
@@ -33,7 +33,7 @@ var (
 	contract = regexp.MustCompile(`(?m)^-- contract: *(\S.*)$`)
 )
 
-// Files are the migrations of a directory, oldest first.
+// Files returns the migrations of a directory, oldest first.
 func Files(dir fs.FS) ([]File, error) {
 	names, err := fs.Glob(dir, "*.sql")
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
-// observed runs files on an empty database; each is what stands behind "Up".
+// observed runs migration files on an empty database, and returns the observations.
 func observed(t *testing.T, texts ...string) []migration.Observed {
 	t.Helper()
 	dir := fstest.MapFS{}
@@ -30,7 +30,7 @@ func observed(t *testing.T, texts ...string) []migration.Observed {
 	return all
 }
 
-// What is recorded is what `earshot migrate plan` tells an operator.
+// The record is the source of `earshot migrate plan`.
 func TestWhatThePlanSaysOfEachStatementIsWhatPostgresDoes(t *testing.T) {
 	t.Parallel()
 	files, err := migration.Files(migrations.FS)
@@ -70,7 +70,7 @@ CREATE TABLE b (id bigint PRIMARY KEY, a_id bigint);
 CREATE INDEX old ON b (a_id);
 `
 
-// up is a migration in a transaction, and apart one without.
+// up returns a migration in a transaction, and apart one without.
 func up(sql string) string    { return "-- +goose Up\n" + sql }
 func apart(sql string) string { return "-- +goose NO TRANSACTION\n-- +goose Up\n" + sql }
 

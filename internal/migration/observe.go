@@ -12,23 +12,22 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Observed is what a migration did when it ran.
+// Observed is the observed behaviour of a migration.
 type Observed struct {
 	File
-	// Effects are those of each statement.
+	// Effects has the effects of each statement.
 	Effects [][]Effect
-	// taken is what a program of the release before misses or can't write any more,
-	// and broken what nobody can write.
+	// taken and broken list the changes that break a program of the release before (see compare).
 	taken, broken []string
-	// again is why a file without transaction can't be run a second time.
+	// again is the error of a second run of a file without transaction.
 	again error
 }
 
-// compact is an object of a list in a list.
+// compact matches an object in a list of lists.
 var compact = regexp.MustCompile(`\{\s*"table"[^}]*\}`)
 
-// Observe applies migrations to an empty database, which it keeps for itself, and looks
-// at what each statement does.
+// Observe applies migrations to an empty database and records the effects of each statement. No
+// other program may use the database.
 func Observe(ctx context.Context, url string, files []File) ([]Observed, error) {
 	o := &observer{}
 	for _, c := range []**pgx.Conn{&o.runs, &o.looks, &o.waits} {
@@ -49,7 +48,7 @@ func Observe(ctx context.Context, url string, files []File) ([]Observed, error) 
 	return all, nil
 }
 
-// EffectsOf are what Observe saw of locks, reads and writes.
+// EffectsOf returns the observed effects.
 func EffectsOf(all []Observed) Effects {
 	e := Effects{}
 	for _, o := range all {
@@ -58,8 +57,8 @@ func EffectsOf(all []Observed) Effects {
 	return e
 }
 
-// observer has a connection that runs the statements, one that looks at it, and one that
-// has it wait.
+// observer has three connections: runs executes the statements, looks inspects them, and waits
+// holds locks that make them wait.
 type observer struct{ runs, looks, waits *pgx.Conn }
 
 func (o *observer) file(ctx context.Context, f File) (Observed, error) {
@@ -90,7 +89,7 @@ func (o *observer) file(ctx context.Context, f File) (Observed, error) {
 	return seen, nil
 }
 
-// again runs a file a second time, as after a process that died at its end.
+// again runs a file a second time, as after a crash at its end.
 func (o *observer) again(ctx context.Context, f File) error {
 	for _, statement := range f.Statements {
 		if _, err := o.runs.Exec(ctx, statement); err != nil {
@@ -100,16 +99,16 @@ func (o *observer) again(ctx context.Context, f File) error {
 	return nil
 }
 
-// table is one that was there before a migration.
+// table is a table that existed before a migration.
 type table struct {
 	name  string
-	node  uint32 // the file that holds its rows; another one after it was written anew
-	scans int64  // how often all of it was read
+	node  uint32 // the file with its rows; a rewrite creates another one
+	scans int64  // the number of full reads
 }
 
-// tables are those that there are, by their id.
+// tables returns the existing tables by their id.
 func (o *observer) tables(ctx context.Context) (map[uint32]table, error) {
-	// The database counts what a connection read some time later, unless told otherwise.
+	// The statistics of a connection's reads are otherwise updated with a delay.
 	if _, err := o.runs.Exec(ctx, `SELECT pg_stat_force_next_flush()`); err != nil {
 		return nil, errors.Wrap(err, "have the reads counted")
 	}
@@ -132,8 +131,8 @@ func (o *observer) tables(ctx context.Context) (map[uint32]table, error) {
 	return found, nil
 }
 
-// statement runs one in a transaction of its own, so that it shows its locks even where a
-// statement before it has taken the same.
+// statement runs one statement in a separate transaction. Its locks are then visible even if an
+// earlier statement took the same ones.
 func (o *observer) statement(ctx context.Context, f File, statement string, old map[uint32]table) ([]Effect, error) {
 	before, err := o.tables(ctx)
 	if err != nil {
@@ -178,12 +177,12 @@ func (o *observer) inTransaction(ctx context.Context, statement string, _ map[ui
 	return held, err
 }
 
-// concurrently is in statements that can't run in a transaction. They wait for those
-// that have written to the table.
+// concurrently matches statements that can't run in a transaction. They wait for transactions that
+// have written to the table.
 var concurrently = regexp.MustCompile(`(?i)\bCONCURRENTLY\b`)
 
-// behindAnother runs a statement while somebody has every table in use, so that it can be
-// looked at while it waits.
+// behindAnother runs a statement while another transaction locks every table. The statement then
+// waits, and its locks can be read.
 func (o *observer) behindAnother(ctx context.Context, statement string, tables map[uint32]table) (held map[uint32]string, err error) {
 	other, err := o.waits.Begin(ctx)
 	if err != nil {
@@ -203,8 +202,8 @@ func (o *observer) behindAnother(ctx context.Context, statement string, tables m
 	for {
 		select {
 		case err := <-ended:
-			return nil, err // or there was nothing to do
-		case <-time.After(time.Millisecond): // between two looks
+			return nil, err // without an error, there was nothing to do
+		case <-time.After(time.Millisecond): // pause between two looks
 		}
 		var waits bool
 		err := o.looks.QueryRow(ctx, `SELECT coalesce(wait_event_type = 'Lock', false) FROM pg_stat_activity WHERE pid = $1`,
@@ -225,7 +224,7 @@ func (o *observer) behindAnother(ctx context.Context, statement string, tables m
 	}
 }
 
-// held are the strongest locks of the connection that runs, by table.
+// held returns the strongest locks of the connection that runs, by table.
 func (o *observer) held(ctx context.Context) (map[uint32]string, error) {
 	rows, err := o.looks.Query(ctx, `
 		SELECT relation, mode FROM pg_locks WHERE pid = $1 AND granted AND locktype = 'relation'`, o.runs.PgConn().PID())
@@ -255,7 +254,7 @@ func (o *observer) held(ctx context.Context) (map[uint32]string, error) {
 
 var words = regexp.MustCompile(`[A-Z][a-z]+`)
 
-// LockName is a lock's name in the documentation, from the one that pg_locks has for it.
+// LockName converts a lock's name from pg_locks to its name in the documentation.
 func LockName(mode string) string {
 	return strings.ToUpper(strings.Join(words.FindAllString(strings.TrimSuffix(mode, "Lock"), -1), " "))
 }

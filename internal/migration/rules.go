@@ -2,15 +2,15 @@ package migration
 
 import "fmt"
 
-// Problems is what keeps a migration from being applied beside programs of the release
-// before that serve, with what to write instead. docs/upgrading.md has the rules.
+// Problems returns the reasons why a migration can't be applied while programs of the release
+// before serve requests. Each reason has a suggestion. docs/upgrading.md has the rules.
 func (o Observed) Problems() (all []string) {
 	add := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
 	for _, b := range o.broken {
 		add("%s: rows can't be added to the table. Give it a default, or let it be null", b)
 	}
 	if len(all) > 0 {
-		return all // what else there is may be its doing
+		return all // the other problems may follow from these
 	}
 	for i, effects := range o.Effects {
 		statement := firstLine(o.Statements[i])
@@ -40,7 +40,7 @@ func (o Observed) Problems() (all []string) {
 	return all
 }
 
-// slowly is what is wrong with a statement that takes time in a transaction.
+// slowly describes the problem of a slow statement in a transaction.
 func (o Observed) slowly(e Effect) string {
 	const apart = "in a file of its own that begins with `-- +goose NO TRANSACTION`"
 	switch e.Lock {

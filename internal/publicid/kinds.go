@@ -2,7 +2,7 @@ package publicid
 
 import "time"
 
-// The kinds. A new resource adds its three lines here.
+// The kinds. A new resource adds its lines in this file.
 type (
 	organizationKind   struct{}
 	userKind           struct{}
@@ -87,33 +87,33 @@ type (
 	Webhook struct{ id[webhookKind] }
 	// Event is the id of an event.
 	Event struct{ id[eventKind] }
-	// Delivery is the id of a delivery: what receivers dedupe by.
+	// Delivery is the id of a delivery. Receivers use it to detect duplicates.
 	Delivery struct{ id[deliveryKind] }
 	// Attempt is the id of one attempt of a delivery.
 	Attempt struct{ id[attemptKind] }
-	// Recovery is the id of a recovery: the replay of what failed in a window.
+	// Recovery is the id of a recovery: the replay of the failed deliveries of a period.
 	Recovery struct{ id[recoveryKind] }
-	// Interaction is the id of what an end-user has yet to confirm by e-mail.
+	// Interaction is the id of an action that an end-user has yet to confirm by e-mail.
 	Interaction struct{ id[interactionKind] }
 	// AuditEntry is the id of one line of the audit trail.
 	AuditEntry struct{ id[auditEntryKind] }
 	// SubjectRequest is the id of a data-subject request: the export or the erasure of a person.
 	SubjectRequest struct{ id[subjectRequestKind] }
-	// SubjectRecord is the id of what a data-subject request has found.
+	// SubjectRecord is the id of a record that a data-subject request has found.
 	SubjectRecord struct{ id[subjectRecordKind] }
 	// WidgetSecret is the id of a secret of the widget: the kid of tokens.
 	WidgetSecret struct{ id[widgetSecretKind] }
 	// ContactBackfill is the id of a search for contacts in old activity.
 	ContactBackfill struct{ id[contactBackfillKind] }
-	// BackfillAddress is the id of an address that such a search has still to look for.
+	// BackfillAddress is the id of an address that such a search has yet to look for.
 	BackfillAddress struct{ id[backfillAddressKind] }
-	// Submission is the id of a post or comment of an end-user that waits to be looked at.
+	// Submission is the id of an end-user's post or comment that waits for moderation.
 	Submission struct{ id[submissionKind] }
-	// SubscriberUpdate is the id of something that end-users are to be told of.
+	// SubscriberUpdate is the id of a change to announce to end-users by e-mail.
 	SubscriberUpdate struct{ id[subscriberUpdateKind] }
-	// SubscriberMail is the id of one e-mail to one of them.
+	// SubscriberMail is the id of one e-mail to an end-user about such changes.
 	SubscriberMail struct{ id[subscriberMailKind] }
-	// Subscription is the id of what a person has chosen to be e-mailed about.
+	// Subscription is the id of a person's choice of e-mails.
 	Subscription struct{ id[subscriptionKind] }
 )
 
@@ -156,8 +156,8 @@ func NewEvent() Event { return Event{fresh[eventKind]()} }
 // NewDelivery makes a fresh id.
 func NewDelivery() Delivery { return Delivery{fresh[deliveryKind]()} }
 
-// DeliveryAt is less than the id of any delivery that is made at or after a
-// moment, to the millisecond.
+// DeliveryAt returns a lower bound for the ids of all deliveries that are made at or after a time.
+// The time counts to the millisecond.
 func DeliveryAt(at time.Time) Delivery { return Delivery{firstAt[deliveryKind](at)} }
 
 // EventAt is DeliveryAt for events.
@@ -202,7 +202,7 @@ func NewSubmission() Submission { return Submission{fresh[submissionKind]()} }
 // SubmissionAt is DeliveryAt for submissions.
 func SubmissionAt(at time.Time) Submission { return Submission{firstAt[submissionKind](at)} }
 
-// parser is what every kind's pointer offers.
+// parser is the method set of the pointer to every kind of id.
 type parser[T any] interface {
 	*T
 	UnmarshalText(text []byte) error
@@ -216,9 +216,9 @@ func Parse[T any, P parser[T]](text string) (T, error) {
 	return v, err
 }
 
-// Read is Parse for the text of a caller, to whom ids are opaque: one that can't be
-// of that kind gives the zero id, which nothing has. So it is answered like any other
-// that isn't there.
+// Read parses an id from a caller. Ids are opaque to callers, so text that can't be an id of the
+// kind results in the zero id. No row has it, so the caller gets the same answer as for any other
+// id that doesn't exist.
 func Read[T any, P parser[T]](text string) T {
 	id, err := Parse[T, P](text)
 	if err != nil {

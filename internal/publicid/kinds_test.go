@@ -12,7 +12,7 @@ import (
 	"earshot/internal/publicid"
 )
 
-// anyID is what every kind of id offers, and anyPointer what its pointer adds.
+// anyID has the methods of every kind of id. anyPointer adds those of its pointer.
 type anyID interface {
 	comparable
 	fmt.Stringer
@@ -26,7 +26,7 @@ type anyPointer[T any] interface {
 	encoding.TextUnmarshaler
 }
 
-// kind is one kind of id with its checks bound to its type.
+// kind is one kind of id, with checks that are bound to its type.
 type kind struct {
 	prefix    string
 	text      func() string
@@ -57,7 +57,7 @@ func kindOf[T anyID, P anyPointer[T]](prefix string, fresh func() T) kind {
 	}
 }
 
-// kinds are all of them, with their prefixes.
+// kinds lists all kinds with their prefixes.
 var kinds = []kind{
 	kindOf("org", publicid.NewOrganization),
 	kindOf("usr", publicid.NewUser),

@@ -1,12 +1,11 @@
-// Package publicid holds the typed ids of every resource.
+// Package publicid has the typed ids of all resources.
 //
-// An id is a UUIDv7, so it sorts by the time it was made. The database keeps
-// the 16 bytes as uuid; everything outside sees a prefix that names the kind,
-// an underscore, and the same bytes as 26 characters of lower-case Crockford
-// base32: pst_01k9v3…. Clients treat the whole as opaque.
+// An id is a UUIDv7, so ids sort by creation time. The database stores the 16 bytes as a uuid. The
+// public form has a prefix for the kind, an underscore, and the same bytes as 26 characters of
+// lower-case Crockford base32: pst_01k9v3…. Clients treat it as opaque.
 //
-// There is one Go type for each kind, so that the compiler refuses a post's id
-// where a board's is wanted.
+// There is one Go type for each kind. The compiler therefore rejects a post's id in place of a
+// board's id.
 package publicid
 
 import (
@@ -21,19 +20,19 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// ErrMalformed is returned by Parse and UnmarshalText for text that can't be
-// an id of the wanted kind: wrong prefix, wrong length or a foreign character.
+// ErrMalformed is returned by Parse and UnmarshalText for text that can't be an id of the expected
+// kind: a wrong prefix, a wrong length or an invalid character.
 var ErrMalformed = errors.New("malformed id")
 
-// Crockford's alphabet leaves out i, l, o and u. The 128 bits of a UUID fill
-// 26 characters of 5 bits with two bits to spare, which stand in front and are
-// zero, as in TypeID and ULID: the number is the same as the UUID's.
+// Crockford's alphabet omits i, l, o and u. 26 characters of 5 bits hold the 128 bits of a UUID and
+// two leading zero bits, as in TypeID and ULID. The number is therefore the same as that of the
+// UUID.
 var encoding = base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPadding(base32.NoPadding)
 
 const (
 	encodedLen = 26
-	// The encoder wants whole bytes, so four zero ones are put in front of the
-	// UUID: 160 bits are 32 characters, of which the first six say nothing.
+	// The encoder needs whole bytes, so four zero bytes precede the UUID. The resulting 160 bits
+	// are 32 characters, of which the first six are always zero.
 	frontBytes = 4
 	frontText  = "000000"
 )
@@ -41,45 +40,44 @@ const (
 // kind names a resource by the prefix of its ids.
 type kind interface{ prefix() string }
 
-// id is the part that all kinds share. Each kind embeds it in a type of its
-// own below, which is what the rest of the code uses.
+// id is the common part of all kinds. Each kind below embeds it in a separate type, which the rest
+// of the code uses.
 type id[K kind] struct{ value uuid.UUID }
 
 func fresh[K kind]() id[K] {
-	// NewV7 fails only when the system has no randomness left to give, and
-	// then nothing else here can be trusted either.
+	// NewV7 fails only if the system has no randomness left. In that case nothing else can be
+	// trusted either.
 	return id[K]{uuid.Must(uuid.NewV7())}
 }
 
-// firstAt has the moment that ids begin with, 48 bits of milliseconds since 1970,
-// and nothing behind it.
+// firstAt returns the smallest id of a time: 48 bits of milliseconds since 1970, followed by zeros.
 func firstAt[K kind](at time.Time) id[K] {
 	var value uuid.UUID
 	binary.BigEndian.PutUint64(value[:8], uint64(max(at.UnixMilli(), 0))<<16)
 	return id[K]{value}
 }
 
-// IsZero reports whether the id was never set.
+// IsZero reports whether the id is unset.
 func (i id[K]) IsZero() bool { return i.value == uuid.Nil }
 
-// String is the public form: prefix, underscore, 26 characters.
+// String returns the public form: prefix, underscore, 26 characters.
 func (i id[K]) String() string {
 	var k K
 	return k.prefix() + "_" + encode(i.value)
 }
 
-// Time is the moment that the id was made, to the millisecond.
+// Time returns the creation time of the id, to the millisecond.
 func (i id[K]) Time() time.Time {
 	return time.UnixMilli(int64(binary.BigEndian.Uint64(i.value[:8]) >> 16)).UTC()
 }
 
-// UUID is the form that the database keeps.
+// UUID returns the form that the database stores.
 func (i id[K]) UUID() uuid.UUID { return i.value }
 
-// MarshalText writes the public form, in JSON and in map keys.
+// MarshalText returns the public form, for JSON and for map keys.
 func (i id[K]) MarshalText() ([]byte, error) { return []byte(i.String()), nil }
 
-// UnmarshalText reads the public form; it returns ErrMalformed for all else.
+// UnmarshalText parses the public form. It returns ErrMalformed for any other text.
 func (i *id[K]) UnmarshalText(text []byte) error {
 	var k K
 	body, ok := strings.CutPrefix(string(text), k.prefix()+"_")
@@ -91,8 +89,8 @@ func (i *id[K]) UnmarshalText(text []byte) error {
 		return ErrMalformed
 	}
 	value := uuid.UUID(raw[frontBytes:])
-	// One id has one spelling: this leaves out the line ends that the decoder
-	// skips, and numbers of more than 128 bits.
+	// Each id has exactly one spelling. This check rejects line ends, which the decoder skips, and
+	// numbers of more than 128 bits.
 	if encode(value) != body {
 		return ErrMalformed
 	}
@@ -108,21 +106,21 @@ func encode(value uuid.UUID) string {
 	return string(text[len(frontText):])
 }
 
-// Of is the id of a kind with the bytes that the database keeps.
+// Of returns the id of a kind for the bytes from the database.
 func Of[T any, P interface {
 	*T
 	ScanUUID(v pgtype.UUID) error
 }](raw uuid.UUID) T {
 	var found T
-	_ = P(&found).ScanUUID(pgtype.UUID{Bytes: raw, Valid: true}) // takes any
+	_ = P(&found).ScanUUID(pgtype.UUID{Bytes: raw, Valid: true}) // accepts any value
 	return found
 }
 
-// Value gives the database driver the UUID's text form. Without it Ent's
-// upserts can't return ids.
+// Value returns the UUID's text form for the database driver. Without it Ent's upserts can't return
+// ids.
 func (i id[K]) Value() (driver.Value, error) { return i.value.String(), nil }
 
-// Scan reads what the driver returns for a uuid column.
+// Scan reads the driver's value for a uuid column.
 func (i *id[K]) Scan(src any) error {
 	if err := i.value.Scan(src); err != nil {
 		return errors.Wrap(err, "scan id")
@@ -130,11 +128,11 @@ func (i *id[K]) Scan(src any) error {
 	return nil
 }
 
-// UUIDValue and ScanUUID are Value and Scan without the text between, which is what pgx
-// would otherwise write and read for each id of each row.
+// UUIDValue returns the bytes for a uuid column. With it and ScanUUID, pgx avoids the text form for
+// each id of each row.
 func (i id[K]) UUIDValue() (pgtype.UUID, error) { return pgtype.UUID{Bytes: i.value, Valid: true}, nil }
 
-// ScanUUID reads the bytes of a uuid column. Like Scan it takes null for no id.
+// ScanUUID reads the bytes of a uuid column. Like Scan, it reads null as the zero id.
 func (i *id[K]) ScanUUID(v pgtype.UUID) error {
 	i.value = v.Bytes
 	return nil

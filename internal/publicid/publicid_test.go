@@ -12,9 +12,8 @@ import (
 	"earshot/internal/publicid"
 )
 
-// vectors are UUIDs with their 26 characters. The first four are the published
-// ones of TypeID, which has the same layout; the last is the contract's example
-// of a post.
+// vectors are UUIDs with their 26 characters. The first four are the published test vectors of
+// TypeID, which has the same layout. The last one is the example of a post in the contract.
 var vectors = []struct{ uuid, text string }{
 	{"00000000-0000-0000-0000-000000000001", "00000000000000000000000001"},
 	{"ffffffff-ffff-ffff-ffff-ffffffffffff", "7zzzzzzzzzzzzzzzzzzzzzzzzz"},
@@ -60,7 +59,7 @@ func TestAFreshIDIsNotZero(t *testing.T) {
 	require.True(t, publicid.Post{}.IsZero())
 }
 
-// malformed are texts that are no id of a post, by what is wrong with them.
+// malformed has texts that aren't ids of a post, by their fault.
 var malformed = map[string]string{
 	"empty":                         "",
 	"nothing but the prefix":        "pst_",
@@ -113,8 +112,8 @@ func TestMalformedTextLeavesAnIDAsItWas(t *testing.T) {
 	}
 }
 
-// FuzzAnIDHasExactlyOneSpelling reads any text: either it is refused, or it is
-// the very text that the id is written with.
+// FuzzAnIDHasExactlyOneSpelling parses any text. The text is either refused or equal to the id's
+// public form.
 func FuzzAnIDHasExactlyOneSpelling(f *testing.F) {
 	for _, v := range vectors {
 		f.Add("pst_" + v.text)

@@ -1,15 +1,17 @@
 package seal
 
-// Resealed tells what became of the rows that weren't sealed with the first key.
+// Resealed is the result for the rows that weren't sealed with the first key.
 type Resealed[ID any] struct {
 	Done int
-	// Unreadable are those whose key isn't known, or that are damaged.
+	// Unreadable has the rows with an unknown key and the damaged ones.
 	Unreadable []ID
 }
 
-// ResealAll seals rows anew, page by page. Next reads the page behind an id, and none at the end; one
-// seals a row anew where that has to be, and returns how many rows it changed, or that the row can't be
-// opened. It may end at any moment and be done again.
+// ResealAll seals rows again, page by page. It may be interrupted at any time and repeated.
+//
+// The function next returns the page after an id, and an empty page at the end. The function one
+// seals a row again if necessary. It returns the number of changed rows, and readable is false if
+// the row can't be opened.
 func ResealAll[Row, ID any](next func(after ID) ([]Row, error), id func(Row) ID, one func(Row) (n int, readable bool, err error)) (r Resealed[ID], err error) {
 	for last := *new(ID); ; {
 		rows, err := next(last)

@@ -1,8 +1,8 @@
-// Package seal keeps secrets that must be read again, such as the signing
-// secrets of webhooks, encrypted at rest with AES-256-GCM.
+// Package seal encrypts secrets that must be readable again, such as the signing secrets of
+// webhooks, with AES-256-GCM at rest.
 //
-// A sealed value names the key it was sealed with, so that several keys can be
-// readable while one is being replaced.
+// A sealed value contains the id of its key. Several keys can therefore be readable while one
+// replaces another.
 package seal
 
 import (
@@ -15,24 +15,23 @@ import (
 	"github.com/go-faster/errors"
 )
 
-// ErrUnreadable is returned by Open for a value that was sealed with a key that
-// isn't known here, sealed for something else, or damaged.
+// ErrUnreadable is returned by Open for a value with an unknown key, a value that was sealed for
+// another owner, and a damaged value.
 var ErrUnreadable = errors.New("sealed value can't be opened: unknown key, wrong owner or damaged")
 
-// Box seals with one key and opens with any of several.
+// Box seals with one key and opens with several.
 type Box struct {
 	sealing string
 	keys    map[string]cipher.AEAD
-	// masters are the keys themselves, of which those of SealApart are made.
+	// masters are the raw keys, from which the keys of SealApart are derived.
 	masters map[string][]byte
 }
 
-// New makes an empty box; Add gives it keys.
+// New makes an empty box. Add adds keys to it.
 func New() *Box { return &Box{keys: map[string]cipher.AEAD{}, masters: map[string][]byte{}} }
 
-// Add gives the box a key of 32 bytes; the first one seals. The id has 1 to 255
-// bytes and may not be taken: what the first key of that name sealed would be
-// lost.
+// Add adds a key of 32 bytes to the box. The first key seals. The id has 1 to 255 bytes and must be
+// unique, because a second key with the same id would make the values of the first one unreadable.
 func (b *Box) Add(id string, key []byte) error {
 	if id == "" || len(id) > 255 || len(key) != 32 {
 		return errors.New("a sealing key wants an id and 32 bytes")
@@ -44,9 +43,9 @@ func (b *Box) Add(id string, key []byte) error {
 	if err != nil {
 		return errors.Wrap(err, "make the cipher")
 	}
-	// The nonce is random and written in front: at 2^32 values a key, far more
-	// than there are webhooks, a repetition is still unlikelier than 2^-32. What there
-	// is more of is sealed by SealApart.
+	// The nonce is random and precedes the value. Even with 2^32 values for one key, far more than
+	// there are webhooks, a repetition is less likely than 2^-32. Values in larger numbers use
+	// SealApart.
 	aead, err := cipher.NewGCMWithRandomNonce(block)
 	if err != nil {
 		return errors.Wrap(err, "make the cipher")
@@ -58,19 +57,19 @@ func (b *Box) Add(id string, key []byte) error {
 	return nil
 }
 
-// KeyID is the id of the key that seals.
+// KeyID returns the id of the key that seals.
 func (b *Box) KeyID() string { return b.sealing }
 
-// Readable reports whether Open knows a key.
+// Readable reports whether the box has a key, so that Open can use it.
 func (b *Box) Readable(id string) bool { return b.keys[id] != nil }
 
-// SealApart is Seal with a key that is made for the owner alone, so that there may be any number
-// of owners. OpenApart opens it.
+// SealApart is Seal with a key that is derived for the owner, so that the number of owners is
+// unlimited. OpenApart opens the value.
 func (b *Box) SealApart(owner, secret string) []byte {
 	return b.apart(b.sealing, owner).Seal(owner, secret)
 }
 
-// OpenApart decrypts what SealApart made. It returns ErrUnreadable.
+// OpenApart decrypts a value of SealApart. It returns ErrUnreadable if it can't.
 func (b *Box) OpenApart(owner string, sealed []byte) (string, error) {
 	id, _, ok := split(sealed)
 	if !ok || b.keys[id] == nil {
@@ -79,7 +78,7 @@ func (b *Box) OpenApart(owner string, sealed []byte) (string, error) {
 	return b.apart(id, owner).Open(owner, sealed)
 }
 
-// apart is a box with the key of an owner that is made of a key of this one.
+// apart returns a box with a key that is derived from a key of b for one owner.
 func (b *Box) apart(id, owner string) *Box {
 	own := New()
 	key, err := hkdf.Key(sha256.New, b.masters[id], nil, "earshot "+owner, 32)
@@ -87,12 +86,12 @@ func (b *Box) apart(id, owner string) *Box {
 		err = own.Add(id, key)
 	}
 	if err != nil {
-		panic(err) // a key of 32 bytes can be made, and is taken
+		panic(err) // a key of 32 bytes can always be derived and added
 	}
 	return own
 }
 
-// split is the name of the key that a value was sealed with, and the rest.
+// split returns the id of the key that sealed a value, and the rest of the value.
 func split(sealed []byte) (id string, rest []byte, ok bool) {
 	if len(sealed) == 0 || len(sealed) < 1+int(sealed[0]) {
 		return "", nil, false
@@ -106,14 +105,14 @@ func (b *Box) Current(sealed []byte) bool {
 	return ok && id == b.sealing
 }
 
-// Seal encrypts a secret for its owner, which Open must be told again: a sealed
-// value that was copied to another row doesn't open there.
+// Seal encrypts a secret for an owner. Open needs the same owner, so a sealed value that was copied
+// to another row can't be opened there.
 func (b *Box) Seal(owner, secret string) []byte {
 	sealed := append([]byte{byte(len(b.sealing))}, b.sealing...)
 	return b.keys[b.sealing].Seal(sealed, nil, []byte(secret), []byte(owner))
 }
 
-// Open decrypts what Seal made. It returns ErrUnreadable.
+// Open decrypts a value of Seal. It returns ErrUnreadable if it can't.
 func (b *Box) Open(owner string, sealed []byte) (string, error) {
 	id, rest, ok := split(sealed)
 	if !ok || b.keys[id] == nil {

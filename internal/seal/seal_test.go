@@ -17,7 +17,7 @@ const (
 
 func key(b byte) []byte { return bytes.Repeat([]byte{b}, 32) }
 
-// named is a key under its id.
+// named is a key with its id.
 type named struct {
 	id  string
 	key []byte
@@ -165,8 +165,8 @@ func TestTheLongestKeyNameWorks(t *testing.T) {
 	require.Equal(t, secret, opened)
 }
 
-// A second key under the same name would quietly take the first one's place,
-// and everything that the first one sealed would be lost.
+// A second key with the same id would silently replace the first one, and all values of the first
+// key would be lost.
 func TestTwoKeysOfOneNameAreRefused(t *testing.T) {
 	t.Parallel()
 	b := box(t, named{"k1", key(1)})

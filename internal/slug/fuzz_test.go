@@ -10,8 +10,8 @@ import (
 	"earshot/internal/problem"
 )
 
-// FuzzASlugIsMadeOfAnyTitle: a slug that is made for the caller keeps the caller's rules,
-// with a number or without.
+// FuzzASlugIsMadeOfAnyTitle checks that generated slugs obey the rules for slugs of callers, with a
+// number and without.
 func FuzzASlugIsMadeOfAnyTitle(f *testing.F) {
 	for _, title := range []string{
 		"Dark mode", "", "   ", "___", "日本語", "Ünïcödé & <b>", "a_b--c", "😀", "-", strings.Repeat("ab ", 90), "İ", "\u0000", "ﷺﷺﷺﷺﷺ",

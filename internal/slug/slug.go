@@ -1,4 +1,4 @@
-// Package slug makes the readable names of things in addresses.
+// Package slug makes the readable names in URLs.
 package slug
 
 import (
@@ -17,7 +17,7 @@ var pattern = regexp.MustCompile(`^[a-z0-9]+(?:-[a-z0-9]+)*$`)
 // Valid reports whether a text has the form of a slug.
 func Valid(text string) bool { return pattern.MatchString(text) }
 
-// Check judges a slug that a caller has chosen. It may have up to high characters.
+// Check validates a slug that a caller has chosen. It may have up to high characters.
 func Check(bad *problem.Fields, value string, high int) {
 	bad.Text("slug", value, 1, high)
 	if value != "" && !Valid(value) {
@@ -25,10 +25,11 @@ func Check(bad *problem.Fields, value string, high int) {
 	}
 }
 
-// From makes a slug of a title, with up to high characters. Fallback is for titles without a letter.
+// From makes a slug of up to high characters from a title. The fallback is for titles without a
+// letter or digit.
 func From(title, fallback string, high int) string {
 	s := slug.Make(title)
-	// The library keeps underscores, which our pattern doesn't know.
+	// The library keeps underscores, which the pattern doesn't allow.
 	s = strings.Trim(strings.ReplaceAll(s, "_", "-"), "-")
 	for strings.Contains(s, "--") {
 		s = strings.ReplaceAll(s, "--", "-")
@@ -47,17 +48,17 @@ func cut(s string, high int) string {
 }
 
 const (
-	// rounds bounds how often a race for the same slug is lost before we give up.
+	// rounds limits the number of lost races for the same slug.
 	rounds = 100
-	// tries are the slugs from the end on that are tried in a round. Each loss
-	// means that another request won; when that happens more often than we try, the
-	// end has moved on and is looked for again.
+	// tries is the number of slugs that a round tries from the end on. Each failure means that
+	// another request took the slug. After that many failures the end has moved, and the next round
+	// searches for it again.
 	tries = 4
 )
 
-// Free inserts under base, base-2, base-3, … whichever is free first. Insert
-// reports whether the row went in. With many rows under one base it finds the
-// end by doubling, then halving, so it asks a handful of times, not thousands.
+// Free inserts a row with the first free slug of base, base-2, base-3, … The function insert
+// reports whether the row was inserted. If base has many rows, Free finds the end with a few
+// queries by doubling and then halving.
 func Free(base string, high int, taken func(slug string) (bool, error), insert func(slug string) (bool, error)) error {
 	numbered := func(n int) string {
 		if n == 1 {
@@ -85,7 +86,7 @@ func Free(base string, high int, taken func(slug string) (bool, error), insert f
 	return errors.Errorf("no free slug after %d rounds", rounds)
 }
 
-// firstFree is a number above 1 that isn't taken, of which the one below is.
+// firstFree returns a free number above 1 whose predecessor is taken.
 func firstFree(taken func(n int) (bool, error)) (int, error) {
 	low, top := 1, 2
 	for {

@@ -10,8 +10,8 @@ import (
 	"earshot/internal/slug"
 )
 
-// TestASlugIsFoundThoughOthersAreFaster has three other requests win the next slugs
-// during each of ours, which is how a busy board looks to a slow connection.
+// TestASlugIsFoundThoughOthersAreFaster lets three other requests take the next slugs during each
+// attempt, as on a busy board with a slow connection.
 func TestASlugIsFoundThoughOthersAreFaster(t *testing.T) {
 	t.Parallel()
 	end, tries := 500, 0

@@ -14,7 +14,7 @@ import (
 var (
 	instrument = regexp.MustCompile(`\.?(Counter|CounterOf|Histogram|Sizes|Gauge|gauge)\(\s*"(earshot_\w+)"`)
 	inTable    = regexp.MustCompile("(?m)^\\| `(earshot_\\w+)`")
-	// shown is what /metrics puts behind the name of an instrument.
+	// shown has the suffixes that /metrics adds to the names of instruments.
 	shown = map[string]string{"Counter": "_total", "CounterOf": "_total", "Histogram": "_seconds"}
 )
 

@@ -10,8 +10,8 @@ import (
 	"earshot/internal/config"
 )
 
-// Module provides the Metrics and serves them, and the Traces. Who counts needs them, so
-// they are served for longer than anybody counts.
+// Module provides the Metrics and the Traces, and serves the metrics. Components that count depend
+// on the Metrics, so the metrics server stops after them.
 var Module = fx.Module("telemetry", fx.Provide(func(lc fx.Lifecycle, c config.Config, log *slog.Logger) (*Metrics, error) {
 	m, err := New(c.MetricsListen, c.Profiles, log)
 	if err != nil {
@@ -35,5 +35,6 @@ var Module = fx.Module("telemetry", fx.Provide(func(lc fx.Lifecycle, c config.Co
 	return t, nil
 }))
 
-// lastTraces is how long a stop waits for a collector, which mustn't keep a process.
+// lastTraces limits the time that a stop waits for a collector, so that the collector can't delay
+// the end of the process.
 const lastTraces = 2 * time.Second

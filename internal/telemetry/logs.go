@@ -12,7 +12,7 @@ const (
 	spanKey  = "spanId"
 )
 
-// TracedLogs are logs whose lines name the trace that they belong to, where there is one.
+// TracedLogs returns a handler that adds the ids of the current trace and span to each line.
 func TracedLogs(to slog.Handler) slog.Handler { return tracedLogs{to} }
 
 type tracedLogs struct{ slog.Handler }

@@ -9,16 +9,16 @@ import (
 	"go.opentelemetry.io/otel/metric/noop"
 )
 
-// Meter makes the instruments of our own metrics. The zero Meter makes such that count
-// nothing. A label never holds an id: there would be no end of them.
+// Meter makes the instruments of Earshot's own metrics. Those of the zero Meter count nothing. A
+// label never contains an id, because the number of time series must stay bounded.
 type Meter struct{ of metric.Meter }
 
-// Seconds are bounds for what takes from milliseconds to a minute: a request, an attempt.
+// Seconds are bounds for operations from milliseconds to a minute, such as a request or an attempt.
 var Seconds = []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60}
 
-// Counter makes a counter, which /metrics shows with _total behind its name. It is there,
-// at 0, with each of the labels given, before anything is counted: else the first of
-// something rare would be no increase.
+// Counter makes a counter, which /metrics shows with the suffix _total. The counter starts at 0
+// with each of the given labels. Otherwise the first occurrence of a rare event would not be an
+// increase.
 func (m Meter) Counter(name, help string, from ...metric.MeasurementOption) metric.Int64Counter {
 	c, err := m.meter().Int64Counter(name, metric.WithDescription(help))
 	must(name, err)
@@ -28,7 +28,7 @@ func (m Meter) Counter(name, help string, from ...metric.MeasurementOption) metr
 	return c
 }
 
-// Histogram makes one of seconds, whose name /metrics shows with _seconds behind it.
+// Histogram makes a histogram of seconds, which /metrics shows with the suffix _seconds.
 func (m Meter) Histogram(name, help string, bounds []float64) metric.Float64Histogram {
 	h, err := m.meter().Float64Histogram(name, metric.WithDescription(help), metric.WithUnit("s"),
 		metric.WithExplicitBucketBoundaries(bounds...))
@@ -36,24 +36,24 @@ func (m Meter) Histogram(name, help string, bounds []float64) metric.Float64Hist
 	return h
 }
 
-// Sizes makes a histogram of numbers of things.
+// Sizes makes a histogram of counts.
 func (m Meter) Sizes(name, help string, bounds []float64) metric.Int64Histogram {
 	h, err := m.meter().Int64Histogram(name, metric.WithDescription(help), metric.WithExplicitBucketBoundaries(bounds...))
 	must(name, err)
 	return h
 }
 
-// Set tells one value of a gauge or counter that is read when somebody asks for it.
+// Set records one value of a gauge or counter during a scrape.
 type Set func(value float64, labels ...attribute.KeyValue)
 
-// Gauge makes one that is read whenever somebody asks for the metrics. What isn't set
-// then isn't shown.
+// Gauge makes a gauge that is read for each scrape. Labels without a value in that read are
+// omitted.
 func (m Meter) Gauge(name, help string, read func(set Set)) {
 	_, err := m.meter().Float64ObservableGauge(name, metric.WithDescription(help), metric.WithFloat64Callback(reader(read)))
 	must(name, err)
 }
 
-// CounterOf makes a counter of what something else counts already.
+// CounterOf makes a counter for a value that is already counted elsewhere.
 func (m Meter) CounterOf(name, help string, read func(set Set)) {
 	_, err := m.meter().Float64ObservableCounter(name, metric.WithDescription(help), metric.WithFloat64Callback(reader(read)))
 	must(name, err)
@@ -73,7 +73,7 @@ func (m Meter) meter() metric.Meter {
 	return m.of
 }
 
-// Labels are those of one measurement: names and values in turn.
+// Labels returns the labels of one measurement: names and values in turn.
 func Labels(pairs ...string) metric.MeasurementOption {
 	attrs := make([]attribute.KeyValue, 0, len(pairs)/2)
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -82,7 +82,7 @@ func Labels(pairs ...string) metric.MeasurementOption {
 	return metric.WithAttributeSet(attribute.NewSet(attrs...))
 }
 
-// must panics because of a name or bounds that are none, which the first start shows.
+// must panics for an invalid name or invalid bounds, which the first start reveals.
 func must(name string, err error) {
 	if err != nil {
 		panic(fmt.Sprintf("make the metric %s: %v", name, err))

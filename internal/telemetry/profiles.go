@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// serveProfiles answers /debug/pprof, as `go tool pprof` asks for it: what the process
-// spends its time and memory on. Names of functions, no values.
+// serveProfiles serves /debug/pprof for `go tool pprof`: the time and the memory of the process by
+// function. Profiles contain the names of functions and no values.
 func serveProfiles(mux *http.ServeMux) {
 	for path, profile := range map[string]http.HandlerFunc{
 		"/debug/pprof/":        pprof.Index,
@@ -16,8 +16,8 @@ func serveProfiles(mux *http.ServeMux) {
 		"/debug/pprof/trace":   pprof.Trace,
 	} {
 		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
-			// A profile takes the seconds that it is asked for. Package pprof moves the
-			// deadline of the answer; that of the request would end it too.
+			// A profile takes as many seconds as requested. Package pprof extends the write
+			// deadline, but the read deadline of the request would also end it.
 			_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 			profile(w, r)
 		})

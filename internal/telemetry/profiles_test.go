@@ -13,7 +13,7 @@ import (
 	"earshot/internal/telemetry"
 )
 
-// served are the metrics of a process that listens.
+// served starts a metrics server and returns its URL.
 func served(t *testing.T, profiles bool) (url string) {
 	t.Helper()
 	m, err := telemetry.New("127.0.0.1:0", profiles, slog.New(slog.DiscardHandler))
@@ -23,7 +23,7 @@ func served(t *testing.T, profiles bool) (url string) {
 	return "http://" + m.Address()
 }
 
-// get is what is answered, with its status.
+// get returns the status and the body of an answer.
 func get(t *testing.T, url string) (status int, body []byte) {
 	t.Helper()
 	answer, err := http.Get(url)

@@ -1,7 +1,6 @@
-// Package telemetry shows what a process counts: the metrics of Temporal's SDK
-// and our own, which go the same way, in Prometheus's format over HTTP. It
-// listens apart from the API, so that workers have it too and nobody outside sees
-// it. It counts nothing that names a webhook, a receiver or an organization.
+// Package telemetry serves the metrics of a process over HTTP in Prometheus's format: those of
+// Temporal's SDK and Earshot's own. It listens on a separate address, so that workers have it too
+// and it stays private. No metric names a webhook, a receiver or an organization.
 package telemetry
 
 import (
@@ -22,15 +21,15 @@ import (
 	"go.temporal.io/sdk/contrib/opentelemetry"
 )
 
-// A scraper sends a few lines and reads some 100 kB.
+// A scraper sends a few lines and reads about 100 kB.
 const requestTimeout = 10 * time.Second
 
-// seconds are the bounds of the SDK's timers, from a call to a local Temporal up
-// to a workflow task that uses all its time. OpenTelemetry's own are milliseconds.
+// seconds are the bounds of the SDK's timers. They range from a call to a local Temporal to a
+// workflow task that uses all its time. OpenTelemetry's default bounds are meant for milliseconds.
 var seconds = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60}
 
-// Metrics are those of one process. Without an address it counts nothing and
-// listens nowhere.
+// Metrics are the metrics of one process. Without an address, they count nothing and have no
+// server.
 type Metrics struct {
 	address  string
 	log      *slog.Logger
@@ -40,8 +39,8 @@ type Metrics struct {
 	listener net.Listener
 }
 
-// New makes the metrics of a process; nobody sees them before Start. The address
-// is host:port, or "" for none. Profiles of the process are served there if they are wanted.
+// New makes the metrics of a process. Start serves them. The address is host:port, or "" for none.
+// The argument profiles adds the profiles of the process to the server.
 func New(address string, profiles bool, log *slog.Logger) (*Metrics, error) {
 	m := &Metrics{address: address, log: log}
 	if address == "" {
@@ -75,20 +74,20 @@ func New(address string, profiles bool, log *slog.Logger) (*Metrics, error) {
 	return m, nil
 }
 
-// live tells that the process answers.
+// live reports that the process answers.
 func live(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	_, _ = io.WriteString(w, `{"status":"ok"}`)
 }
 
-// Handler counts, for the options of a Temporal client; nil without an address.
+// Handler returns the handler for the options of a Temporal client, or nil without an address.
 func (m *Metrics) Handler() client.MetricsHandler { return m.handler }
 
-// Meter makes the instruments of what the process itself counts.
+// Meter returns the meter for the instruments of the process.
 func (m *Metrics) Meter() Meter { return m.meter }
 
-// Address is where Start listens; "" is nowhere. After Start it holds the port
-// that the system chose for port 0.
+// Address returns the address of the server, or "" if there is none. After Start it contains the
+// port that the system chose for port 0.
 func (m *Metrics) Address() string {
 	if m.listener == nil {
 		return m.address
@@ -96,7 +95,7 @@ func (m *Metrics) Address() string {
 	return m.listener.Addr().String()
 }
 
-// Start listens and serves in the background.
+// Start serves the metrics in the background.
 func (m *Metrics) Start(ctx context.Context) error {
 	if m.server == nil {
 		return nil
@@ -108,7 +107,7 @@ func (m *Metrics) Start(ctx context.Context) error {
 	m.listener = listener
 	m.log.InfoContext(ctx, "serving metrics", "address", m.Address())
 	go func() {
-		// The service does its work without them.
+		// The service continues without its metrics.
 		if err := m.server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			m.log.Error("metrics are not served any more", "error", err)
 		}
@@ -116,7 +115,7 @@ func (m *Metrics) Start(ctx context.Context) error {
 	return nil
 }
 
-// Stop ends the listener and the requests that are under way.
+// Stop closes the listener and aborts the current requests.
 func (m *Metrics) Stop() error {
 	if m.server == nil {
 		return nil

@@ -22,14 +22,14 @@ import (
 
 const tracerName = "earshot"
 
-// Traces are the spans that a process sends. Those of an off one cost nothing.
+// Traces sends the spans of a process. Disabled Traces cost nothing.
 type Traces struct {
-	provider *sdktrace.TracerProvider // nil is off
+	provider *sdktrace.TracerProvider // nil if disabled
 }
 
-// TracesFromEnvironment goes by OpenTelemetry's own variables. Without an address there
-// are no traces. The sampler, the batches and the exporter's TLS, headers and timeouts are
-// read by OpenTelemetry itself.
+// TracesFromEnvironment reads OpenTelemetry's standard variables. Without an endpoint it returns
+// disabled Traces. OpenTelemetry itself reads the settings of the sampler, the batches, and the
+// exporter's TLS, headers and timeouts.
 func TracesFromEnvironment(ctx context.Context, l *slog.Logger) (*Traces, error) {
 	if os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") == "" && os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") == "" ||
 		os.Getenv("OTEL_SDK_DISABLED") == "true" || os.Getenv("OTEL_TRACES_EXPORTER") == "none" {
@@ -55,7 +55,7 @@ func TracesFromEnvironment(ctx context.Context, l *slog.Logger) (*Traces, error)
 	return t, err
 }
 
-// NewTraces sends spans where it is told to.
+// NewTraces makes Traces that send spans to the given processors.
 func NewTraces(ctx context.Context, to ...sdktrace.TracerProviderOption) (*Traces, error) {
 	who, err := resource.New(ctx, resource.WithAttributes(attribute.String("service.name", "earshot")),
 		resource.WithTelemetrySDK(), resource.WithFromEnv())
@@ -65,10 +65,10 @@ func NewTraces(ctx context.Context, to ...sdktrace.TracerProviderOption) (*Trace
 	return &Traces{sdktrace.NewTracerProvider(append(to, sdktrace.WithResource(who))...)}, nil
 }
 
-// On reports whether anybody wants them.
+// On reports whether spans are sent.
 func (t *Traces) On() bool { return t != nil && t.provider != nil }
 
-// Tracer begins traces. What belongs to one that was begun is a Span.
+// Tracer returns the tracer that begins traces. Span adds a part to a trace that has begun.
 func (t *Traces) Tracer() trace.Tracer {
 	if !t.On() {
 		return noop.NewTracerProvider().Tracer(tracerName)
@@ -76,7 +76,7 @@ func (t *Traces) Tracer() trace.Tracer {
 	return t.provider.Tracer(tracerName)
 }
 
-// Stop sends what is left.
+// Stop sends the remaining spans.
 func (t *Traces) Stop(ctx context.Context) error {
 	if !t.On() {
 		return nil
@@ -87,7 +87,7 @@ func (t *Traces) Stop(ctx context.Context) error {
 	return nil
 }
 
-// Span begins a part of what ctx is a part of; where that isn't traced, it is nothing.
+// Span begins a span in the trace of ctx. If that trace isn't recorded, the span does nothing.
 func Span(ctx context.Context, name string, attrs ...attribute.KeyValue) (context.Context, trace.Span) {
 	parent := trace.SpanFromContext(ctx)
 	if !parent.IsRecording() {
@@ -96,8 +96,8 @@ func Span(ctx context.Context, name string, attrs ...attribute.KeyValue) (contex
 	return parent.TracerProvider().Tracer(tracerName).Start(ctx, name, trace.WithAttributes(attrs...))
 }
 
-// TraceParent is the header of that name for whoever is asked within ctx; empty where the
-// trace isn't kept.
+// TraceParent returns the traceparent header for a request within ctx, or an empty string if the
+// trace isn't sampled.
 func TraceParent(ctx context.Context) string {
 	if !trace.SpanContextFromContext(ctx).IsSampled() {
 		return ""
@@ -107,17 +107,17 @@ func TraceParent(ctx context.Context) string {
 	return header["traceparent"]
 }
 
-// Interceptors have Temporal's clients and workers go on with the traces in the headers of
-// runs and activities; none where there are no traces.
+// Interceptors returns the interceptors for Temporal's clients and workers. They continue the
+// traces in the headers of workflows and activities. Without traces there are none.
 func (t *Traces) Interceptors() ([]interceptor.ClientInterceptor, error) {
 	if !t.On() {
 		return nil, nil
 	}
 	made, err := opentelemetry.NewTracer(opentelemetry.TracerOptions{
 		Tracer: t.Tracer(), TextMapPropagator: propagation.TraceContext{}, DisableBaggage: true,
-		// Operators ask, and nothing follows from it.
+		// Queries come from operators and have no further effects.
 		DisableQueryTracing: true,
-		// A header that can't be read must not stop a delivery.
+		// An unreadable header must not stop a delivery.
 		AllowInvalidParentSpans: true,
 		SpanStarter:             startSpan,
 	})
@@ -127,8 +127,8 @@ func (t *Traces) Interceptors() ([]interceptor.ClientInterceptor, error) {
 	return []interceptor.ClientInterceptor{interceptor.NewTracingInterceptor(namedLogs{made})}, nil
 }
 
-// startSpan begins no span for a schedule: it would be in the header of each run that the
-// schedule starts, and all of them for ever be one trace.
+// startSpan begins no span for a schedule. Otherwise each workflow of the schedule would carry that
+// span in its header, and all of them would form one endless trace.
 func startSpan(ctx context.Context, t trace.Tracer, name string, o ...trace.SpanStartOption) trace.Span {
 	if strings.HasPrefix(name, "CreateSchedule:") {
 		return noop.Span{}
@@ -137,7 +137,7 @@ func startSpan(ctx context.Context, t trace.Tracer, name string, o ...trace.Span
 	return span
 }
 
-// namedLogs gives the SDK's log the names that ours has.
+// namedLogs gives the trace attributes in the SDK's log the same names as in Earshot's log.
 type namedLogs struct{ interceptor.Tracer }
 
 func (namedLogs) GetLogger(l log.Logger, ref interceptor.TracerSpanRef) log.Logger {

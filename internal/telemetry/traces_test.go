@@ -9,7 +9,7 @@ import (
 	"earshot/internal/telemetry"
 )
 
-// Without t.Parallel, because of the environment.
+// This test sets environment variables, so it can't be parallel.
 func TestTracesAreMadeWhereACollectorIsNamed(t *testing.T) {
 	for _, of := range []struct {
 		name, value string

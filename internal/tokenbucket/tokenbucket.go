@@ -1,6 +1,6 @@
-// Package tokenbucket keeps token buckets in the memory of this process, one for each key, and
-// forgets those that weren't used for longest: what strangers send must not fill the memory. What
-// has to hold in all processes together stands in the database (internal/store).
+// Package tokenbucket has in-memory token buckets, one for each key. When it is full, it forgets
+// the least recently used key, so that strangers can't exhaust the memory. Limits across all
+// processes are in the database (internal/store).
 package tokenbucket
 
 import (
@@ -11,16 +11,16 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Most is how many keys are remembered: some 300 bytes each, so 3 MB. Who comes from more networks
-// than this is forgotten again, and gains what one bucket lets through.
+// Most is the largest number of keys: 3 MB at about 300 bytes each. A client with more networks
+// than this gets a new bucket for a forgotten key, and so gains the tokens of one bucket.
 const Most = 10_000
 
-// Buckets are token buckets by key. They are safe for concurrent use.
+// Buckets has a token bucket for each key. It is safe for concurrent use.
 type Buckets[K comparable] struct {
 	perMinute int
 
 	mu     sync.Mutex
-	recent *list.List // of bucket[K], the latest first
+	recent *list.List // of bucket[K], the most recently used first
 	by     map[K]*list.Element
 }
 
@@ -29,21 +29,21 @@ type bucket[K comparable] struct {
 	*rate.Limiter
 }
 
-// New makes buckets that hold so many tokens, and get as many back in a minute.
+// New makes buckets that hold perMinute tokens and refill at that rate.
 func New[K comparable](perMinute int) *Buckets[K] {
 	return &Buckets[K]{perMinute: perMinute, recent: list.New(), by: map[K]*list.Element{}}
 }
 
-// Taken is what became of a request for a token.
+// Taken is the result of Take.
 type Taken struct {
-	// OK says that there was one.
+	// OK reports whether a token was taken.
 	OK bool
-	// Left is what the bucket holds.
+	// Left is the number of tokens left in the bucket.
 	Left float64
 	At   time.Time
 }
 
-// Take takes a token of the key's bucket, if there is one.
+// Take takes a token from the key's bucket if there is one.
 func (b *Buckets[K]) Take(key K) Taken {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -56,8 +56,8 @@ func (b *Buckets[K]) Take(key K) Taken {
 		b.by[key] = e
 	}
 	b.recent.MoveToFront(e)
-	// The moment is taken under the lock: one before the last would set the bucket's clock back, and
-	// it would refill for the same time twice.
+	// The time is read under the lock. An earlier time than that of the previous call would turn
+	// the bucket's clock back, and the bucket would refill twice for the same period.
 	one, at := e.Value.(bucket[K]), time.Now()
 	ok := one.AllowN(at, 1)
 	return Taken{OK: ok, Left: max(0, one.TokensAt(at)), At: at}

@@ -1,5 +1,5 @@
-// Package wordlist finds the words and phrases of a list in texts, whatever their case and however
-// their accents are written.
+// Package wordlist finds the words and phrases of a list in texts, regardless of case and of the
+// encoding of accents.
 package wordlist
 
 import (
@@ -11,9 +11,9 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Folded is the form in which texts are compared: two that differ in nothing but case, in how a
-// character is composed, in white space or in characters that nobody sees have the same one. It is
-// empty where nothing is to be seen.
+// Folded returns the form in which texts are compared. It ignores case, the composition of
+// characters, differences in white space, and invisible characters. For a text without visible
+// characters it is empty.
 func Folded(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.In(r, unicode.Cf, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point) { // soft hyphens, joiners, directions, fillers, colours of emoji
@@ -21,12 +21,12 @@ func Folded(text string) string {
 		}
 		return r
 	}, norm.NFKC.String(text))
-	// Folding may take apart what is composed.
+	// Folding may decompose characters.
 	return strings.Join(strings.Fields(norm.NFKC.String(cases.Fold().String(text))), " ")
 }
 
-// In reports whether one of the words or phrases, which are folded, stands in the text by itself:
-// not as a part of a longer word.
+// In reports whether the text contains one of the folded words or phrases. A part of a longer word
+// doesn't count.
 func In(text string, folded []string) bool {
 	text = Folded(text)
 	for _, word := range folded {
@@ -53,18 +53,18 @@ func stands(word, text string) bool {
 	return false
 }
 
-// goesOn reports whether a word goes on from the end of one text to the beginning of another.
+// goesOn reports whether a word continues from the end of one text to the start of another.
 func goesOn(before, after string) bool {
 	last, _ := utf8.DecodeLastRuneInString(before)
 	first, _ := utf8.DecodeRuneInString(after)
 	if unicode.Is(unicode.M, first) && before != "" {
-		return true // an accent that belongs to the character before
+		return true // an accent on the character before
 	}
 	return inWord(last) && inWord(first)
 }
 
-// inWord reports whether a character is a part of a word with those beside it. Where words aren't
-// set apart, as in Chinese, Japanese or Thai, each character stands for itself.
+// inWord reports whether a character forms words with its neighbours. In scripts without word
+// separators, such as Chinese, Japanese or Thai, each character stands alone.
 func inWord(r rune) bool {
 	return (unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.Is(unicode.M, r)) &&
 		!unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)

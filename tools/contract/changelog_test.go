@@ -9,12 +9,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// with adds an operation to a contract of a version.
+// with returns the contract with another version and one more operation.
 func with(version, path string) string {
 	return strings.Replace(before, "1.0.0", version, 1) + "  " + path + ":\n    get:\n      responses:\n        '200': {description: Things.}\n"
 }
 
-// passes is compare for what has to go well.
+// passes runs compare and requires that it succeeds.
 func passes(t *testing.T, dir, what string) {
 	t.Helper()
 	out, err := compare(t, dir, what)

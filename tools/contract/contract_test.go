@@ -1,4 +1,4 @@
-// Package contract_test holds the comparison of contracts, .ci/contract, against what it has to find.
+// Package contract_test checks that .ci/contract finds the differences between contracts.
 package contract_test
 
 import (
@@ -25,7 +25,8 @@ paths:
         '200': {description: Boards.}
 `
 
-// repository has a contract that was released, as v1.0.0, and the comparison.
+// repository makes a repository with the comparison script and a contract that was released as
+// v1.0.0.
 func repository(t *testing.T) (dir string) {
 	t.Helper()
 	dir = t.TempDir()

@@ -1,4 +1,4 @@
-// Package deploy holds what lies in deploy/ against the sources.
+// Package deploy checks the files in deploy/ against the sources.
 package deploy
 
 import (
@@ -22,7 +22,7 @@ type setting struct {
 	Required, Secret bool
 }
 
-// settings is the table, which `make deploy-check` has the program write.
+// settings returns the table of settings, which the program writes for `make deploy-check`.
 func settings(t *testing.T) []setting {
 	t.Helper()
 	path := os.Getenv("SETTINGS")
@@ -35,7 +35,7 @@ func settings(t *testing.T) []setting {
 	return all
 }
 
-// loaded is the deployment as Compose reads it, with an environment.
+// loaded returns the deployment as Compose reads it with the given environment.
 func loaded(t *testing.T, env ...string) *types.Project {
 	t.Helper()
 	o, err := cli.NewProjectOptions([]string{filepath.Join(deployment, "compose.yaml")},
@@ -46,7 +46,7 @@ func loaded(t *testing.T, env ...string) *types.Project {
 	return p
 }
 
-// Which are fixed within the containers, or useless there, and why.
+// The settings that are fixed within the containers or useless there, with the reasons.
 var notPassedThrough = map[string]string{
 	"EARSHOT_LISTEN":         "the port outside is EARSHOT_PORT",
 	"EARSHOT_HEALTH_LISTEN":  "only the container's own check asks there",
@@ -87,7 +87,7 @@ func TestComposePassesEverySettingThroughAndEverySecretAsAFile(t *testing.T) {
 	}
 }
 
-// secretFile looks for the secret that NAME_FILE points to.
+// secretFile checks that NAME_FILE points to a secret of the service.
 func secretFile(t *testing.T, s types.ServiceConfig, name string) {
 	t.Helper()
 	path := s.Environment[name+"_FILE"]

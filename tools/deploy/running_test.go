@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The page's second file is loaded over the first one.
+// The second file of the page is merged over compose.yaml.
 func TestThePageShowsHowToUsePostgresAndTemporalElsewhere(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "running.md"))
@@ -33,7 +33,7 @@ func TestThePageShowsHowToUsePostgresAndTemporalElsewhere(t *testing.T) {
 	require.Empty(t, p.Services["migrate"].DependsOn)
 }
 
-// A setting that Compose reads itself is explained on the page.
+// The page must explain every variable that Compose itself reads.
 func TestThePageNamesEveryVariableOfCompose(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "running.md"))

@@ -1,3 +1,3 @@
-// Package helm has no code: its tests render deploy/helm/earshot and hold every object
-// against the types of Kubernetes. The module has Helm and helm-unittest for `make chart`.
+// Package helm contains only tests. They render deploy/helm/earshot and check every object against
+// the types of Kubernetes. The module has Helm and helm-unittest for `make chart`.
 package helm

@@ -25,7 +25,7 @@ var (
 	readme  = filepath.Join(chartDir, "README.md")
 )
 
-// examples are the values that the docs show, by where they stand.
+// examples returns the values in the examples of the docs, by page and number.
 func examples(t *testing.T) map[string]map[string]any {
 	t.Helper()
 	found := map[string]map[string]any{}
@@ -58,7 +58,7 @@ func TestAnyTwoExamplesOfTheDocsGoTogether(t *testing.T) {
 		for _, second := range names[i+1:] {
 			t.Run(first+" and "+second, func(t *testing.T) {
 				t.Parallel()
-				// As with two --values: the later one wins.
+				// As with two --values options, the later one wins.
 				values := examples(t)
 				check(t, mustRender(t, util.MergeTables(values[second], values[first])))
 			})
@@ -66,22 +66,22 @@ func TestAnyTwoExamplesOfTheDocsGoTogether(t *testing.T) {
 	}
 }
 
-// schema is what the table needs of values.schema.json.
+// schema is the part of values.schema.json that the table needs.
 type schema struct {
 	Description string             `json:"description"`
 	Properties  map[string]*schema `json:"properties"`
 	Items       *schema            `json:"items"`
 }
 
-// table is a row for each value, in the order of values.yaml with its defaults, in the
-// schema's words.
+// table returns a row for each value with its default, in the order of values.yaml. The
+// descriptions come from the schema.
 func table(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(chartDir, "values.schema.json"))
 	require.NoError(t, err)
 	var root schema
 	require.NoError(t, json.Unmarshal(text, &root))
-	// What Helm adds for all charts is nobody's to set here.
+	// Helm adds "global" to all charts. It isn't a value of this chart.
 	delete(root.Properties, "global")
 	text, err = os.ReadFile(filepath.Join(chartDir, "values.yaml"))
 	require.NoError(t, err)
@@ -101,7 +101,7 @@ func rows(t *testing.T, b *strings.Builder, path string, s *schema, object *yaml
 		inner := s.Properties[object.Content[i].Value]
 		require.NotNil(t, inner, "the schema doesn't know %s", name)
 		require.NotEmpty(t, inner.Description, "%s says what it is", name)
-		// The names of settings stand in docs/operating.md, with their defaults.
+		// docs/operating.md lists the names of settings with their defaults.
 		if inner.Properties != nil && name != "settings" && name != "secrets" {
 			fmt.Fprintf(b, "| **%s** | | %s |\n", name, inner.Description)
 			rows(t, b, name, inner, value)
@@ -117,7 +117,7 @@ func rows(t *testing.T, b *strings.Builder, path string, s *schema, object *yaml
 	}
 }
 
-// shown is a default as it would stand in one line of YAML.
+// shown formats a default as one line of YAML.
 func shown(t *testing.T, value *yamlv3.Node) string {
 	t.Helper()
 	var decoded any

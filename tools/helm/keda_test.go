@@ -15,11 +15,11 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// kedaVersion is the one whose schemas ScaledObjects are held against, and the oldest that
-// knows Temporal's worker deployments.
+// kedaVersion is the version with the schemas for ScaledObjects. It is the oldest one that supports
+// Temporal's worker deployments.
 const kedaVersion = "v2.21.0"
 
-// scaledObject is what the tests look at in one.
+// scaledObject has the fields of a ScaledObject that the tests check.
 type scaledObject struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -45,13 +45,13 @@ type scaledObject struct {
 
 type keda struct {
 	kinds map[string]*jsonschema.Schema
-	// parameters are those of the Temporal trigger, and whether one may come from a
-	// TriggerAuthentication.
+	// parameters are the parameters of the Temporal trigger. A value is true if a
+	// TriggerAuthentication may set the parameter.
 	parameters map[string]bool
 }
 
-// loadKEDA reads the schemas out of KEDA's module. It is downloaded as such and stands in
-// no go.mod, where it would bring hundreds of others along.
+// loadKEDA reads the schemas from KEDA's module. It downloads the module without an entry in
+// go.mod, which would add hundreds of other modules.
 var loadKEDA = sync.OnceValues(func() (*keda, error) {
 	out, err := exec.Command("go", "mod", "download", "-json", "github.com/kedacore/keda/v2@"+kedaVersion).Output()
 	if err != nil {
@@ -94,7 +94,7 @@ var loadKEDA = sync.OnceValues(func() (*keda, error) {
 	return k, nil
 })
 
-// crdSchema is the schema of a CustomResourceDefinition, refusing what it doesn't know.
+// crdSchema returns the schema of a CustomResourceDefinition. It rejects unknown fields.
 func crdSchema(file string) (*jsonschema.Schema, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -112,7 +112,7 @@ func crdSchema(file string) (*jsonschema.Schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	// What every object has is not the definition's to describe.
+	// The definition doesn't describe the metadata, which every object has.
 	properties := schema.(map[string]any)["properties"].(map[string]any)
 	delete(properties, "metadata")
 	closeSchema(schema)
@@ -124,7 +124,7 @@ func crdSchema(file string) (*jsonschema.Schema, error) {
 	return c.Compile(file)
 }
 
-// closeSchema forbids what isn't listed, wherever something is.
+// closeSchema forbids unlisted properties in every object with a list of properties.
 func closeSchema(schema any) {
 	switch schema := schema.(type) {
 	case map[string]any:
@@ -141,8 +141,8 @@ func closeSchema(schema any) {
 	}
 }
 
-// checkKEDA holds an object against KEDA's own definition of its kind, and what it says
-// about Temporal against what KEDA's scaler reads.
+// checkKEDA checks an object against KEDA's definition of its kind, and its settings for Temporal
+// against the parameters of KEDA's scaler.
 func checkKEDA(t *testing.T, o rendered) {
 	t.Helper()
 	k, err := loadKEDA()

@@ -23,8 +23,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// types are those that the chart writes. KEDA's module would bring hundreds of others
-// with it, so its objects are held against the schemas that it publishes.
+// types are the types of the chart's objects. KEDA's module would add hundreds of others, so its
+// objects are checked against its published schemas instead.
 var types = map[string]func() any{
 	"apps/v1 Deployment":                      func() any { return new(appsv1.Deployment) },
 	"autoscaling/v2 HorizontalPodAutoscaler":  func() any { return new(autoscalingv2.HorizontalPodAutoscaler) },
@@ -38,8 +38,8 @@ var types = map[string]func() any{
 	"keda.sh/v1alpha1 TriggerAuthentication":  nil,
 }
 
-// check holds a whole release against what Kubernetes would refuse, and against what the
-// chart promises of every one.
+// check checks that Kubernetes would accept a whole release, and that the release has the
+// properties that the chart promises.
 func check(t *testing.T, objects []rendered) {
 	t.Helper()
 	seen := map[string]bool{}
@@ -75,7 +75,7 @@ func check(t *testing.T, objects []rendered) {
 
 func checkMeta(t *testing.T, where string, meta metav1.ObjectMeta) {
 	t.Helper()
-	// Names become labels of pods too, which have 63 characters at most.
+	// Names also become labels of pods, which have at most 63 characters.
 	require.Empty(t, validation.IsDNS1123Label(meta.Name), where)
 	require.Empty(t, metavalidation.ValidateLabels(meta.Labels, field.NewPath("labels")), where)
 	for key := range meta.Annotations {
@@ -83,7 +83,7 @@ func checkMeta(t *testing.T, where string, meta metav1.ObjectMeta) {
 	}
 }
 
-// checkPod holds a pod against the standard that Kubernetes itself calls restricted.
+// checkPod checks a pod against Kubernetes' "restricted" security standard.
 func checkPod(t *testing.T, where string, pod corev1.PodTemplateSpec) {
 	t.Helper()
 	checkMeta(t, where, metav1.ObjectMeta{Name: "pod", Labels: pod.Labels, Annotations: pod.Annotations})
@@ -105,8 +105,8 @@ func checkPod(t *testing.T, where string, pod corev1.PodTemplateSpec) {
 	}
 }
 
-// checkEnvironment sees that nothing is set twice, of which Kubernetes takes the last, and
-// that no secret stands in a pod's description.
+// checkEnvironment checks that no variable is set twice, because Kubernetes would silently use the
+// last value. It also checks that no pod description contains a secret.
 func checkEnvironment(t *testing.T, where string, c corev1.Container) {
 	t.Helper()
 	set := map[string]bool{}
@@ -119,8 +119,8 @@ func checkEnvironment(t *testing.T, where string, c corev1.Container) {
 	}
 }
 
-// checkHook sees that a second upgrade isn't refused for what the first one left, and that
-// the first installation needs nothing of what comes after the hooks.
+// checkHook checks that leftovers of an upgrade don't block the next one. It also checks that a
+// first installation needs no object that is created after the hooks.
 func checkHook(t *testing.T, where string, meta metav1.ObjectMeta, pod corev1.PodSpec) {
 	t.Helper()
 	require.Equal(t, "pre-install,pre-upgrade", meta.Annotations["helm.sh/hook"], where)
@@ -136,7 +136,8 @@ func matches(t *testing.T, selector *metav1.LabelSelector, set labels.Set) bool 
 	return s.Matches(set)
 }
 
-// checkSelectors sees that whatever selects pods finds some, and that no two Deployments
+// checkSelectors checks that every selector selects pods, and that no two Deployments select the
+// same pods.
 // want the same.
 func checkSelectors(t *testing.T, objects []rendered, pods []labels.Set) {
 	t.Helper()
@@ -166,7 +167,7 @@ func checkSelectors(t *testing.T, objects []rendered, pods []labels.Set) {
 	}
 }
 
-// checkReferences sees that whatever names an object of the release names one that is there.
+// checkReferences checks that every reference to an object of the release has a target.
 func checkReferences(t *testing.T, objects []rendered) {
 	t.Helper()
 	deployments := pick[appsv1.Deployment](t, objects, "Deployment")

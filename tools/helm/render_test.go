@@ -25,7 +25,7 @@ import (
 
 var chartDir = filepath.Join("..", "..", "deploy", "helm", "earshot")
 
-// rendered is one object as the chart writes it, and what every object has.
+// rendered is one object of the chart's output, with the fields that every object has.
 type rendered struct {
 	metav1.TypeMeta `json:",inline"`
 	Metadata        metav1.ObjectMeta `json:"metadata"`
@@ -40,8 +40,8 @@ func loadChart(t *testing.T) *chart.Chart {
 	return c
 }
 
-// render is what Helm would send to the cluster for these values, and the notes. The
-// values are held against the schema, as by helm install.
+// render returns the objects that Helm would send to the cluster for these values, and the notes.
+// It validates the values against the schema, as helm install does.
 func render(t *testing.T, values map[string]any) ([]rendered, string, error) {
 	t.Helper()
 	c := loadChart(t)
@@ -81,7 +81,7 @@ func mustRender(t *testing.T, values map[string]any) []rendered {
 	return objects
 }
 
-// split takes the objects of one file apart.
+// split separates the objects of one file.
 func split(t *testing.T, file string) (objects []rendered) {
 	t.Helper()
 	documents := utilyaml.NewYAMLReader(bufio.NewReader(strings.NewReader(file)))
@@ -96,13 +96,13 @@ func split(t *testing.T, file string) (objects []rendered) {
 		}
 		o := rendered{yaml: document}
 		require.NoError(t, yaml.Unmarshal(document, &o), "%s", document)
-		if o.Kind != "" { // a document of comments alone has none
+		if o.Kind != "" { // a document with only comments has no kind
 			objects = append(objects, o)
 		}
 	}
 }
 
-// read is the values of a YAML document.
+// read returns the values of a YAML document.
 func read(t *testing.T, document string) map[string]any {
 	t.Helper()
 	var values map[string]any
@@ -110,7 +110,7 @@ func read(t *testing.T, document string) map[string]any {
 	return values
 }
 
-// pick decodes the objects of one kind.
+// pick decodes the objects of one kind, by name.
 func pick[T any](t *testing.T, objects []rendered, kind string) map[string]*T {
 	t.Helper()
 	found := map[string]*T{}

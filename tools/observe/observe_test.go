@@ -1,6 +1,6 @@
-// Package observe holds the files of deploy/prometheus and deploy/grafana against each
-// other, against docs/operating.md, which the program's own tests hold against what it
-// counts, and against docs/runbook.md.
+// Package observe checks the files of deploy/prometheus and deploy/grafana against each other,
+// against docs/operating.md and against docs/runbook.md. The program's own tests check
+// docs/operating.md against its metrics.
 package observe
 
 import (
@@ -19,8 +19,8 @@ import (
 
 const root = "../.."
 
-// others are metrics that aren't ours: of Prometheus, of the Go process, of Temporal's SDK
-// (worker/metrics_test.go sees these in what the program answers), and of its server.
+// others are metrics from elsewhere: Prometheus, the Go process, Temporal's SDK and Temporal's
+// server. worker/metrics_test.go checks that the program serves those of the SDK.
 var others = regexp.MustCompile(`^(up|process_\w+|go_goroutines|temporal_\w+|service_requests|service_error_with_type|` +
 	`persistence_requests|persistence_error_with_type)$`)
 
@@ -33,7 +33,7 @@ func read(t *testing.T, path ...string) string {
 	return string(text)
 }
 
-// rules of a file, in order.
+// rules returns the rules of a file in order.
 func rules(t *testing.T, name string) (all []rulefmt.Rule) {
 	t.Helper()
 	groups, problems := rulefmt.ParseFile(filepath.Join(root, "deploy", "prometheus", name), false, model.UTF8Validation)
@@ -46,7 +46,7 @@ func rules(t *testing.T, name string) (all []rulefmt.Rule) {
 	return all
 }
 
-// documented are the metrics of the operators' table, with their labels.
+// documented returns the metrics in the operators' table, with their labels.
 func documented(t *testing.T) map[string][]string {
 	t.Helper()
 	row := regexp.MustCompile("(?m)^\\| `(earshot_\\w+)` \\|(.*?)\\| (.*)$")
@@ -67,7 +67,7 @@ func documented(t *testing.T) map[string][]string {
 	return found
 }
 
-// expressions of the rules and dashboards, by where they stand.
+// expressions returns the expressions of the rules and dashboards, by their places.
 func expressions(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}

@@ -1,5 +1,6 @@
-// Changelog renews the section of a version in the contract's changelog by what oasdiff found, as JSON on its
-// standard input. `.ci/contract` calls it, and says what the versions are.
+// Changelog updates the section of a version in the contract's changelog. It reads the differences
+// that oasdiff found, as JSON, from standard input. `.ci/contract` calls it and passes the
+// versions.
 package main
 
 import (

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// change is a difference, as oasdiff tells it.
+// change is a difference in the format of oasdiff.
 type change struct {
 	ID        string
 	Text      string
@@ -17,7 +17,7 @@ type change struct {
 	Section   string
 }
 
-// breaking is the level of what a client may notice.
+// breaking is the lowest level of changes that a client may notice.
 const breaking = 2
 
 const title = `# Changelog
@@ -30,7 +30,7 @@ const first = "The first release: the API under `/v1` with its webhooks, and the
 
 const same = "The API is the same. What is new is in the SDKs alone.\n"
 
-// renew puts a version's section in the place of the one that is there, or on top.
+// renew replaces the section of a version, or adds it at the top.
 func renew(old, version, released string, changes []change) (string, error) {
 	sections := strings.Split(old, "\n## ")[1:]
 	at := slices.IndexFunc(sections, func(s string) bool { return strings.HasPrefix(s, version+"\n") })
@@ -45,7 +45,7 @@ func renew(old, version, released string, changes []change) (string, error) {
 	case len(changes) > 0:
 		return "", fmt.Errorf("the contract has differences from the %s that is released: raise the version in api/openapi.yaml", version)
 	default:
-		return old, nil // as it was released
+		return old, nil // the same as in the release
 	}
 	if at < 0 {
 		sections = slices.Insert(sections, 0, section)
@@ -59,7 +59,8 @@ func renew(old, version, released string, changes []change) (string, error) {
 	return text, nil
 }
 
-// tell is what an integrator has to know of the changes. Most of them are the same in many operations.
+// tell describes the changes for an integrator. Most changes are the same in many operations, so
+// tell groups them.
 func tell(changes []change) string {
 	var operations []string
 	var broken, others grouped
@@ -93,13 +94,14 @@ func tell(changes []change) string {
 	return strings.Join(parts, "\n")
 }
 
-// grouped has changes by what they say, with the operations that they are in.
+// grouped collects changes with the same text, with their operations.
 type grouped struct {
 	texts  []string
 	places map[string][]string
 }
 
-// What tells apart changes that are one to a reader: in which answer something is, and how deep in it.
+// Details that separate changes with the same meaning for a reader: the status of the answer, and
+// the depth within the answer.
 var (
 	inWhichAnswer = regexp.MustCompile(" with the `\\d+` status| for the (?:response )?status `\\d+`")
 	howDeep       = regexp.MustCompile("`data/(?:items/)?(?:allOf\\[[^]]*]/)?")
@@ -118,7 +120,7 @@ func (g *grouped) add(text, place string) {
 	}
 }
 
-// few operations are named, more are counted.
+// few is the number of operations that a line names. It counts the rest.
 const few = 4
 
 func (g *grouped) lines() (lines []string) {

@@ -15,9 +15,9 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 )
 
-// write leaves earshot.tar, its digest and its list of parts in the directory, and
-// says how large it is. The archive is an OCI layout with the manifest.json of
-// `docker save` in it, so that older engines load it too.
+// write writes earshot.tar, its digest and its list of parts into the directory, and reports the
+// size. The archive is an OCI layout. It also contains the manifest.json of `docker save`, so that
+// older engines can load it.
 func write(o options, img v1.Image, parts []byte) error {
 	dir, err := os.MkdirTemp("", "earshot-layout-")
 	if err != nil {
@@ -84,7 +84,7 @@ func writeLayout(dir, version string, img v1.Image) error {
 	return nil
 }
 
-// pack writes the files of a directory, in the order of their names.
+// pack writes the files of a directory into a tar archive, sorted by name.
 func pack(dir, to string) error {
 	file, err := os.Create(to)
 	if err != nil {

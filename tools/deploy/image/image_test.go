@@ -23,7 +23,7 @@ import (
 
 var repository = filepath.Join("..", "..", "..")
 
-// built is an image made from a folder.
+// built builds an image from a folder.
 func built(t *testing.T, root string) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -33,7 +33,7 @@ func built(t *testing.T, root string) (dir string) {
 	return dir
 }
 
-// elsewhere is a copy of the sources in another folder, without git.
+// elsewhere copies the sources into another folder, without git.
 func elsewhere(t *testing.T) string {
 	t.Helper()
 	to := filepath.Join(t.TempDir(), "a copy")
@@ -43,7 +43,7 @@ func elsewhere(t *testing.T) string {
 	for name := range strings.SplitSeq(strings.Trim(string(names), "\x00"), "\x00") {
 		text, err := os.ReadFile(filepath.Join(repository, name))
 		if os.IsNotExist(err) {
-			continue // removed, and not committed
+			continue // removed, but not committed
 		}
 		require.NoError(t, err)
 		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(to, name)), 0o755))
@@ -52,7 +52,7 @@ func elsewhere(t *testing.T) string {
 	return to
 }
 
-// unpacked is the OCI layout in an archive.
+// unpacked returns the OCI layout of an archive.
 func unpacked(t *testing.T, archive string) layout.Path {
 	t.Helper()
 	dir := t.TempDir()
@@ -179,8 +179,8 @@ func TestAnInstructionThatOnlyAnEngineKnowsIsRefused(t *testing.T) {
 	}
 }
 
-// The module names the Go of CI. A release may have a later patch, which closes holes of
-// the standard library.
+// The module names the Go version of CI. A release may use a later patch with security fixes of the
+// standard library.
 func TestTheDockerfileBuildsWithTheToolchainOfTheModuleOrALaterPatch(t *testing.T) {
 	t.Parallel()
 	module, err := os.ReadFile(filepath.Join(repository, "go.mod"))

@@ -1,11 +1,10 @@
-// Command image makes the container image of Earshot without an engine: it builds
-// the program, puts it into a root file system with what it needs, and writes both as
-// one archive that `docker load`, podman and skopeo take, with a list of its parts
-// (SBOM) beside it. The same sources give the same image, wherever they lie.
+// Command image makes the container image of Earshot without a container engine. It builds the
+// program, adds a root file system, and writes both as one archive, with a list of its parts (SBOM)
+// beside it. `docker load`, podman and skopeo can load the archive. The same sources give the same
+// image in any folder.
 //
-// What the image says of itself, the user and the health check for example, it reads
-// from the last stage of deploy/Dockerfile. That in turn has the root file system from
-// here (--rootfs).
+// The settings of the image, such as the user and the health check, come from the last stage of
+// deploy/Dockerfile. That Dockerfile in turn uses the root file system of this command (--rootfs).
 package main
 
 import (
@@ -21,7 +20,7 @@ import (
 	"time"
 )
 
-// options say what to build.
+// options are the options of a build.
 type options struct {
 	root              string // of the repository
 	out               string // directory of the archive and the list of parts
@@ -84,7 +83,7 @@ func run(ctx context.Context, o options) error {
 	return write(o, img, parts)
 }
 
-// complete asks git for what the caller left out.
+// complete gets the missing options from git.
 func (o *options) complete(ctx context.Context) error {
 	for _, ask := range []struct {
 		into *string
@@ -106,9 +105,9 @@ func (o *options) complete(ctx context.Context) error {
 	return nil
 }
 
-// compile builds the program: without C, so that it needs no library, and without
-// anything that differs between two checkouts of the same commit. The flags are those of
-// the Makefile, so that what `make build` compiled is not compiled again.
+// compile builds the program without C, so that it needs no library. The result is the same for all
+// checkouts of a commit. The flags are those of the Makefile, so that Go reuses the packages that
+// `make build` compiled.
 func compile(ctx context.Context, o options, to string) error {
 	to, err := filepath.Abs(to)
 	if err != nil {

@@ -16,21 +16,22 @@ import (
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 )
 
-// entry is a file of the image, or a directory when its name ends with a slash. All
-// belong to root, so that the program can change none of them.
+// entry is a file of the image, or a directory if its name ends with a slash. All entries belong to
+// root, so that the program can't change them.
 type entry struct {
 	name string
 	mode int64
 	text []byte
 }
 
-// The program has a name and a home that isn't there: it writes nothing.
+// The program's user has a name, but its home directory doesn't exist, because the program writes
+// no files.
 const (
 	passwd = "root:x:0:0:root:/:/sbin/nologin\nearshot:x:65532:65532:earshot:/nonexistent:/sbin/nologin\n"
 	group  = "root:x:0:\nearshot:x:65532:\n"
 )
 
-// contents are the files of the two layers: what seldom changes, and the program.
+// contents returns the files of the two layers: the rarely changing files, and the program.
 func contents(program string) (base, app []entry, err error) {
 	text, err := os.ReadFile(program)
 	if err != nil {
@@ -48,19 +49,20 @@ func contents(program string) (base, app []entry, err error) {
 	return base, app, nil
 }
 
-// authorities are those that Mozilla trusts without a condition: a file can't say
-// one. It lies where Go looks first; others are added as files beside it.
+// authorities returns the certificate authorities that Mozilla trusts without constraints, because
+// a PEM file can't express a constraint. The file is at the first place where Go looks. Operators
+// can add others as files beside it.
 func authorities() []byte {
 	var all bytes.Buffer
 	for root := range bundle.Roots() {
 		if root.Constraint == nil {
-			_ = pem.Encode(&all, &pem.Block{Type: "CERTIFICATE", Bytes: root.Certificate}) // a buffer takes everything
+			_ = pem.Encode(&all, &pem.Block{Type: "CERTIFICATE", Bytes: root.Certificate}) // writing to a buffer never fails
 		}
 	}
 	return all.Bytes()
 }
 
-// layer packs entries, each with the same time: the same files give the same bytes.
+// layer packs entries, all with the same time, so that the same files give the same bytes.
 func layer(entries []entry, at time.Time) (v1.Layer, error) {
 	var packed bytes.Buffer
 	w := tar.NewWriter(&packed)
@@ -89,7 +91,7 @@ func layer(entries []entry, at time.Time) (v1.Layer, error) {
 	return l, nil
 }
 
-// unfold writes the entries as files.
+// unfold writes the entries to a directory.
 func unfold(dir string, entries []entry) error {
 	for _, e := range entries {
 		path := filepath.Join(dir, e.name)

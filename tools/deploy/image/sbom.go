@@ -17,12 +17,17 @@ import (
 	cdx "github.com/CycloneDX/cyclonedx-go"
 )
 
-// authoritiesModule is where the authorities of certificates come from.
+// authoritiesModule is the module with the certificate authorities.
 const authoritiesModule = "golang.org/x/crypto/x509roots/fallback"
 
-// partsOf lists what is in the image (SBOM) as CycloneDX has it: the modules that the
-// linker noted in the program, Go's standard library, the authorities, and the viewer that
-// the program serves. The list comes from what is shipped and not from a go.mod, which names more than is linked.
+// partsOf returns the list of parts (SBOM) of the image in CycloneDX format. It lists:
+//
+//   - the modules that the linker recorded in the program
+//   - Go's standard library
+//   - the certificate authorities
+//   - the viewer that the program serves
+//
+// The modules come from the program, because a go.mod also names modules that aren't linked.
 func partsOf(program string, o options, created time.Time) ([]byte, error) {
 	info, err := buildinfo.ReadFile(program)
 	if err != nil {
@@ -70,7 +75,7 @@ func partsOf(program string, o options, created time.Time) ([]byte, error) {
 	return text.Bytes(), nil
 }
 
-// viewerParts are the npm packages whose bundle lies in the program (api/viewer).
+// viewerParts returns the npm packages whose bundle is in the program (api/viewer).
 func viewerParts(root string) (parts []cdx.Component, err error) {
 	text, err := os.ReadFile(filepath.Join(root, "api", "viewer", "package.json"))
 	if err != nil {
@@ -89,8 +94,8 @@ func viewerParts(root string) (parts []cdx.Component, err error) {
 	return parts, nil
 }
 
-// part is a module by the URL that scanners look vulnerabilities up by. Its sum is Go's
-// own (h1:), which isn't the hash of a file.
+// part describes a module by its package URL, with which scanners look up vulnerabilities. The sum
+// is Go's own (h1:), which isn't the hash of a file.
 func part(path, version, sum string) cdx.Component {
 	url := "pkg:golang/" + path + "@" + version
 	c := cdx.Component{Type: cdx.ComponentTypeLibrary, BOMRef: url, Name: path, Version: version, PackageURL: url}

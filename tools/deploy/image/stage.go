@@ -18,7 +18,7 @@ import (
 	"github.com/moby/buildkit/frontend/dockerfile/shell"
 )
 
-// assemble makes the image of the layers and of what the Dockerfile says.
+// assemble makes the image from the layers and the settings in the Dockerfile.
 func assemble(o options, created time.Time, base, app []entry) (v1.Image, error) {
 	config, err := lastStage(filepath.Join(o.root, "deploy", "Dockerfile"), map[string]string{
 		"VERSION": o.version, "REVISION": o.revision, "CREATED": o.created,
@@ -50,8 +50,8 @@ func assemble(o options, created time.Time, base, app []entry) (v1.Image, error)
 	return img, nil
 }
 
-// lastStage reads what a Dockerfile says of the image. An instruction that isn't
-// known here is an error: it would be in one image and not in the other.
+// lastStage reads the settings of the image from a Dockerfile. It rejects unknown instructions,
+// because they would apply only to an image that an engine builds.
 func lastStage(path string, args map[string]string) (v1.Config, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -124,11 +124,11 @@ func apply(config *v1.Config, command instructions.Command) error {
 	return nil
 }
 
-// variables are a build's arguments.
+// variables are the build arguments.
 type variables map[string]string
 
-// Get returns one.
+// Get returns the value of an argument.
 func (v variables) Get(name string) (string, bool) { value, ok := v[name]; return value, ok }
 
-// Keys returns the names.
+// Keys returns the names of the arguments.
 func (v variables) Keys() []string { return slices.Sorted(maps.Keys(v)) }
