@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# One story against the stack of `make up`: feedback comes in, signed webhooks go
-# out, and the first delivery fails and arrives at its retry. Run it as often as
-# you like: it makes a board, a contact and a post each time, and removes its
-# webhook at the end.
+# One story against the stack of `make up`: feedback comes in and signed
+# webhooks go out. The first delivery fails and arrives with its retry. You can
+# run it repeatedly: each run makes a board, a contact and a post, and removes
+# its webhook at the end.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -11,14 +11,14 @@ earshot=${EARSHOT_BIN:-$root/.earshot/bin/earshot}
 [ -r "$dir/dev.env" ] || { echo "no $dir/dev.env: start the stack with make up" >&2; exit 1; }
 . "$dir/dev.env"
 
-# call METHOD PATH [JSON] prints the answer; an error ends the script with the
-# service's own words.
+# call METHOD PATH [JSON] prints the answer. An error ends the script with the
+# message of the service.
 call() {
   curl -sS --fail-with-body -X "$1" "$EARSHOT_BASE_URL$2" -H "Authorization: Bearer $EARSHOT_API_KEY" \
     ${3:+-H 'Content-Type: application/json' -d "$3"} >"$tmp/answer" || { echo "$1 $2: $(cat "$tmp/answer")" >&2; exit 1; }
   cat "$tmp/answer"
 }
-id() { grep -o "$1_[0-9a-z]*" | head -1; }                      # the first id of a kind in an answer
+id() { grep -o "$1_[0-9a-z]*" | head -1; }                      # the first id with a prefix in an answer
 field() { sed -nE "s/.*\"$1\":\"?([^,\"}]*).*/\1/p" <<<"$2"; }  # one member of a flat JSON object
 
 curl -sf "$EARSHOT_BASE_URL/readyz" >/dev/null || { echo "nothing answers at $EARSHOT_BASE_URL: start the stack with make up" >&2; exit 1; }

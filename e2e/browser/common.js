@@ -1,4 +1,4 @@
-// What the plays have in common.
+// Helpers of the browser tests.
 import assert from "node:assert/strict";
 import { readdir, readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
@@ -7,14 +7,14 @@ import { setTimeout as later } from "node:timers/promises";
 
 const axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-// accessible has axe look at a page, or at a frame.
+// accessible checks a page or a frame with axe.
 export const accessible = async (page, what) => {
   await page.evaluate(axe);
   const { violations } = await page.evaluate(() => window.axe.run());
   assert.deepEqual(violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.html).join(" ")}`), [], what);
 };
 
-// mailedLink is the link of the newest e-mail in a directory to an address whose subject has the words.
+// mailedLink returns the link in the newest e-mail to an address that contains the words.
 export const mailedLink = async (mail, to, words) => {
   for (;;) {
     for (const file of (await readdir(mail).catch(() => [])).sort().reverse()) {
@@ -28,7 +28,8 @@ export const mailedLink = async (mail, to, words) => {
   }
 };
 
-// send fills a form in and sends it, again where that was too quick for a person. The form may be in a frame of the page.
+// send fills a form in and submits it. It submits again if the service rejects that as too quick
+// for a person. The form may be in a frame of the page.
 export const send = async (page, form, fields, button) => {
   for (const [label, value] of Object.entries(fields)) await form.getByLabel(label, { exact: true }).fill(value);
   let answer;

@@ -1,7 +1,7 @@
-// Plays public boards in a real browser: as end-users without scripts, who vote, post and comment and
-// confirm it by the e-mails in MAIL, of whom one is exported and erased by the API, and then page by page
-// with axe, light and dark, small and large.
-// With SHOTS it also writes a picture of each page there.
+// Tests public boards in a real browser. End-users without scripts vote, post and comment, and
+// confirm it with the e-mails in MAIL. The API exports and erases one of them. Then axe checks page
+// after page, light and dark, small and large. With SHOTS the test also writes a screenshot of each
+// page to that directory.
 import assert from "node:assert/strict";
 import path from "node:path";
 import { setTimeout as later } from "node:timers/promises";
@@ -13,7 +13,7 @@ const home = `${SERVICE}/b/northwind`;
 const browser = await chromium.launch({ executablePath: CHROMIUM, args: ["--no-sandbox", "--disable-gpu"] });
 const told = (what) => console.log(`ok: ${what}`);
 
-// visitor is a browser of its own, without scripts.
+// visitor opens a page in a separate browser context, without scripts.
 const visitor = async () => {
   const context = await browser.newContext({ javaScriptEnabled: false, locale: "en-US" });
   context.setDefaultTimeout(20_000);
@@ -30,7 +30,7 @@ const confirm = async (page, address, heading, optIn) => {
   await page.getByRole("heading", { name: heading }).waitFor();
 };
 
-// api is what whoever has the key asks for.
+// api sends a request to the API with the key.
 const api = async (method, address, body) => {
   const answer = await fetch(SERVICE + address, {
     method, headers: { Authorization: `Bearer ${API_KEY}`, "Content-Type": "application/json" }, body: body && JSON.stringify(body),
@@ -67,7 +67,7 @@ await quentin.goto(used);
 await quentin.getByRole("heading", { name: "This link does nothing any more" }).waitFor();
 told("a vote counts once its link was used, and once");
 
-// Who is known on the browser isn't asked again.
+// The browser of a known visitor asks for no name again.
 await quentin.goto(`${home}/ideas/dark-mode`);
 await quentin.getByRole("link", { name: "Write a comment" }).click();
 await quentin.getByLabel("Text").fill("At night, please.");
@@ -92,7 +92,7 @@ await rosa.getByRole("link", { name: "Offline mode" }).click();
 await rosa.getByText("For trains.").waitFor();
 told("a post is published once its link was used");
 
-// A vote by the keyboard alone.
+// A vote with only the keyboard.
 const kim = await visitor();
 const focus = async (what) => {
   for (let i = 0; i < 50; i++) {
@@ -109,7 +109,7 @@ await kim.keyboard.type("Kim");
 await focus(kim.getByLabel("Your e-mail address"));
 await kim.keyboard.type("kim@example.com");
 const sent = kim.getByRole("heading", { name: "Look into your mailbox" });
-do { // again where that was too quick for a person
+do { // again if the service rejects it as too quick for a person
   await focus(kim.getByRole("button", { name: "Vote for this" }));
   await Promise.all([kim.waitForNavigation(), kim.keyboard.press("Enter")]);
 } while (!(await sent.count()));
@@ -119,7 +119,7 @@ await kim.keyboard.press("Enter");
 await kim.getByRole("heading", { name: "Your vote counts" }).waitFor();
 told("the keyboard alone is enough");
 
-// Who wants a copy of everything, and then to be forgotten.
+// A visitor who wants a copy of her data, and then its erasure.
 const vera = await visitor();
 const contacts = () => api("GET", "/v1/contacts?email=vera@example.com");
 await vera.goto(`${home}/ideas/-/new`);
@@ -142,7 +142,7 @@ assert.equal(records.find(({ kind }) => kind === "contact").record.email, "vera@
 const erased = await finished(await api("POST", `/v1/contacts/${person}/erase`, { text: "blank" }));
 assert.equal(erased.status, "completed");
 const reader = await visitor();
-await later(1000); // a page is shown for a second
+await later(1000); // pages are cached for a second
 assert.equal((await reader.goto(`${home}/ideas/a-calendar`)).status(), 404);
 await reader.goto(`${home}/ideas`);
 assert.equal(await reader.getByText("A calendar").count(), 0);
@@ -153,7 +153,7 @@ await reader.goto(`${home}/ideas/light-mode`);
 await reader.getByText("[erased]").waitFor();
 assert.equal(await reader.getByText("At noon, please.").count(), 0);
 
-// Her own browser knows her still. Nothing comes of that before she acts, and then what she does alone.
+// Her browser still knows her. That creates no data until she acts, and then only the data of the act.
 await vera.goto(`${home}/ideas/dark-mode`);
 await vera.getByText("vera@example.com").waitFor();
 await vera.getByRole("link", { name: "Write a comment" }).click();
@@ -167,7 +167,7 @@ await vera.getByRole("button", { name: "Forget me" }).click();
 assert.deepEqual(await vera.context().cookies(), []);
 told("who was exported and erased is gone from the pages, and comes back by nothing but a new act");
 
-// Every page and state, by axe and by the browser's own timings.
+// Check every page and state with axe, and with the browser's timings.
 const states = {
   workspace: [home],
   board: [`${home}/ideas`],
@@ -200,7 +200,7 @@ const looks = [
   { name: "phone-dark", viewport: { width: 320, height: 640 }, colorScheme: "dark" },
 ];
 for (const { name, ...look } of looks) {
-  // The policy keeps axe out as it does all others.
+  // bypassCSP, because the policy blocks axe like any other script.
   const context = await browser.newContext({ ...look, locale: "en-US", bypassCSP: true });
   context.setDefaultTimeout(20_000);
   let slowest = 0;

@@ -1,6 +1,6 @@
-// Plays the widget in a real browser: on a page of another site than the service's, which has a
-// strict policy of its own, with the cookies of third parties blocked. With SHOTS it also writes
-// pictures there.
+// Tests the widget in a real browser. The page belongs to another site than the service, and has
+// its own strict policy. The browser blocks third-party cookies. With SHOTS the test also writes
+// screenshots to that directory.
 import assert from "node:assert/strict";
 import { mkdir, writeFile } from "node:fs/promises";
 import path from "node:path";
@@ -9,7 +9,7 @@ import { accessible, mailedLink, send } from "./common.js";
 
 const { SERVICE, SITE, OTHER_SITE, CHROMIUM, PROFILE, MAIL, SHOTS } = process.env;
 
-// What people set in chrome://settings/cookies.
+// The same setting as in chrome://settings/cookies.
 await mkdir(path.join(PROFILE, "Default"), { recursive: true });
 await writeFile(
   path.join(PROFILE, "Default", "Preferences"),
@@ -51,7 +51,7 @@ assert.deepEqual((await dialog.locator("iframe").getAttribute("sandbox")).split(
 await shoot(page, "desktop-light");
 told("the button opens the board in a frame");
 
-// Search, a post, the way back.
+// Search, open a post, go back.
 await frame.getByRole("searchbox").fill("light");
 await frame.getByRole("button", { name: "Search" }).click();
 await frame.getByRole("link", { name: "Dark mode" }).waitFor({ state: "detached" });
@@ -64,7 +64,7 @@ await (await popup).waitForURL(`${SERVICE}/b/northwind/ideas/light-mode`);
 await (await popup).close();
 told("it is searched, shows a post, and leads to the whole board in a window of its own");
 
-// A post, written in the frame by the keyboard alone. It counts once its link was used, on the board's own page.
+// Write a post in the frame with only the keyboard. The link in the e-mail publishes it, on the board's own page.
 const asked = [];
 page.on("request", async (r) => r.method() === "POST" && r.url().startsWith(`${SERVICE}/w/`) && asked.push(await r.allHeaders()));
 await frame.getByRole("link", { name: "Posts" }).click();
@@ -93,7 +93,7 @@ const own = await visit(mailed);
 await own.getByRole("button", { name: "Confirm" }).click();
 await own.getByRole("heading", { name: "Your post is published" }).waitFor();
 await own.close();
-// Who is known on the board isn't in the frame.
+// A visitor whom the board knows is unknown in the frame.
 assert.equal((await browser.cookies()).length, 1);
 do await frame.getByRole("link", { name: "Posts" }).click();
 while (!(await frame.getByRole("link", { name: "Offline mode" }).count()));
@@ -106,7 +106,7 @@ await frame.getByRole("link", { name: "Posts" }).last().click();
 await frame.getByRole("link", { name: "Dark mode" }).waitFor();
 told("a post is written in the frame and published by the link in an e-mail");
 
-// The keyboard: the focus stays inside, Escape closes from inside the frame, the focus returns.
+// The keyboard: the focus stays inside the dialog. Escape inside the frame closes the dialog, and the focus returns.
 await closer.focus();
 for (let i = 0; i < 40; i++) {
   await page.keyboard.press("Tab");
@@ -122,7 +122,7 @@ await page.keyboard.press("Escape");
 await dialog.waitFor({ state: "hidden" });
 told("the keyboard alone is enough");
 
-// News in the changelog: none at first, a dot after an entry, none once it was read.
+// News in the changelog: no dot at first, a dot after an entry, no dot after it was read.
 assert.equal(await page.locator(".dot").isVisible(), false);
 assert.equal(await page.evaluate(async () => (await fetch("/publish", { method: "POST" })).status), 204);
 // The browser keeps the widget's settings for a minute.
@@ -142,7 +142,7 @@ await button.waitFor();
 assert.equal(await page.locator(".dot").isVisible(), false, "it was read");
 told("an entry of the changelog dots the button until it is read");
 
-// From the page's own script.
+// Open and close from the page's own script.
 await page.evaluate(() => window.Earshot("open"));
 await dialog.waitFor();
 await page.evaluate(() => window.Earshot("close"));
@@ -156,7 +156,7 @@ const refusal = complaints.splice(0).join("\n");
 assert.match(refusal, /Earshot: identify: The token isn't a JWT/);
 told("the page opens and closes it and identifies who looks");
 
-// Reduced motion, dark, small.
+// Reduced motion, the dark scheme, a small screen.
 await page.emulateMedia({ reducedMotion: "reduce", colorScheme: "dark" });
 await button.click();
 assert.equal(await dialog.evaluate((d) => getComputedStyle(d).animationName), "none");
@@ -168,7 +168,7 @@ assert.deepEqual([box.x, box.y, box.width], [0, 0, 360]);
 await shoot(page, "phone-dark");
 told("it keeps to what the reader prefers");
 
-// The forms, light and dark, as narrow as a small phone. Their policy keeps axe out as it does all others.
+// The forms, light and dark, as narrow as a small phone. bypassCSP, because their policy blocks axe like any other script.
 const looks = await chromium.launch({ executablePath: CHROMIUM, args: ["--no-sandbox", "--disable-gpu"] });
 for (const colorScheme of ["light", "dark"]) {
   const context = await looks.newContext({ viewport: { width: 320, height: 640 }, colorScheme, locale: "en-US", bypassCSP: true });
@@ -188,7 +188,7 @@ for (const colorScheme of ["light", "dark"]) {
 await looks.close();
 told("its pages have no violation, light and dark, on a small phone");
 
-// No cookies, and nothing of ours in the storage of the frame.
+// No cookies, and no data in the storage of the frame.
 assert.deepEqual(await browser.cookies(), []);
 const inside = page.frames().find((f) => f.url().startsWith(SERVICE));
 const kept = await inside.evaluate(() => {
@@ -202,7 +202,7 @@ assert.equal(kept, 0);
 assert.deepEqual(complaints, [], "nothing violates the policies of the page and of the frame");
 told("there are no cookies, and no policy is violated");
 
-// Another site may not have it, and learns why.
+// Another site can't embed the widget, and gets the reason.
 const other = await visit(OTHER_SITE);
 await assert.doesNotReject(async () => {
   while (!complaints.some((c) => c.includes("PUT /v1/widget/origins"))) await other.waitForEvent("console");

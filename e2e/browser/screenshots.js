@@ -1,0 +1,95 @@
+// Takes the pictures of docs/images from a running demo: public pages, and Temporal's web UI.
+import assert from "node:assert/strict";
+import path from "node:path";
+import { setTimeout as later } from "node:timers/promises";
+import { chromium } from "playwright-core";
+
+const { EARSHOT_BASE_URL, EARSHOT_API_KEY, TEMPORAL_UI_URL, CHROMIUM, IMAGES } = process.env;
+const browser = await chromium.launch({ executablePath: CHROMIUM, args: ["--no-sandbox", "--disable-gpu"] });
+
+const api = async (method, address, body) => {
+  const answer = await fetch(EARSHOT_BASE_URL + address, {
+    method, headers: { Authorization: `Bearer ${EARSHOT_API_KEY}`, "Content-Type": "application/json" }, body: body && JSON.stringify(body),
+  });
+  assert.ok(answer.ok, `${method} ${address}: ${answer.status}`);
+  return (await answer.json()).data;
+};
+
+const shoot = async (page, name, options) => {
+  await page.screenshot({ path: path.join(IMAGES, `${name}.png`), ...options });
+  console.log(`  ${name}.png`);
+};
+
+// Public pages, on two screens and in two colour schemes.
+const board = `${EARSHOT_BASE_URL}/b/tidewater/ideas`;
+const pages = {
+  "public-board": board,
+  "public-post": `${board}/swap-shifts-without-asking-a-manager`,
+  "public-roadmap": `${board}/-/roadmap`,
+};
+const screens = { desktop: { width: 1280, height: 800 }, phone: { width: 390, height: 844 } };
+for (const [screen, viewport] of Object.entries(screens)) {
+  for (const colorScheme of ["light", "dark"]) {
+    const context = await browser.newContext({ viewport, colorScheme, locale: "en-US" });
+    const page = await context.newPage();
+    for (const [name, address] of Object.entries(pages)) {
+      if (name === "public-roadmap" && screen === "phone") continue;
+      await page.goto(address);
+      await shoot(page, `${name}-${screen}-${colorScheme}`);
+    }
+    await context.close();
+  }
+}
+
+// Temporal's web UI: runs of deliveries, of a scheduled publication and of a recovery, and the forms of an operator.
+const [webhook] = await api("GET", "/v1/webhooks");
+const boardID = (await api("GET", "/v1/boards")).find((b) => b.slug === "ideas").id;
+const entries = await api("GET", `/v1/boards/${boardID}/changelog`);
+const scheduled = entries.find((e) => new Date(e.publishedAt) > new Date());
+const recovery = await api("POST", `/v1/webhooks/${webhook.id}/recover`, { since: "2020-01-01T00:00:00Z" });
+// A replay has a run of its own, is refused too, and waits for its retry.
+const [failed] = await api("GET", `/v1/webhooks/${webhook.id}/deliveries?status=failed`);
+let delivery = await api("POST", `/v1/webhooks/${webhook.id}/deliveries/${failed.id}/replay`);
+while (delivery.attemptCount < 2) {
+  await later(200);
+  delivery = await api("GET", `/v1/webhooks/${webhook.id}/deliveries/${delivery.id}`);
+}
+
+const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, locale: "en-US", timezoneId: "UTC" });
+const page = await context.newPage();
+const ui = `${TEMPORAL_UI_URL}/namespaces/default`;
+// open shows the page of a run. clip is the part of it without the navigation.
+const open = async (id) => {
+  await page.goto(`${ui}/workflows/${id}`);
+  await page.getByText("Back to Workflows").waitFor();
+};
+const clip = async (height) => {
+  const { x, y } = await page.getByText("Back to Workflows").boundingBox();
+  return { x: x - 30, y: y - 20, width: 1440 - (x - 30), height };
+};
+// run shoots the head of a run's page, with the tab that says how far the run is.
+const run = async (name, id) => {
+  await open(id);
+  await page.getByText("User Metadata").click();
+  await page.getByText("Current Details").waitFor();
+  await page.getByText("for freshness").first().waitFor(); // the details are loaded
+  await shoot(page, name, { clip: await clip(440) });
+};
+await run("delivery", delivery.id);
+await run("publication", scheduled.id);
+await run("recovery", recovery.id);
+
+await open(delivery.id);
+await page.getByRole("button", { name: "More Actions" }).first().click();
+await page.getByRole("menuitem", { name: "Send an Update" }).first().click();
+await page.getByText("Select an Update").filter({ visible: true }).waitFor();
+await shoot(page, "update", { clip: { x: 64, y: 48, width: 1376, height: 680 } });
+
+await page.goto(`${ui}/workflows/start-workflow?workflowId=replay-${delivery.id}&taskQueue=earshot&workflowType=replay_delivery`);
+await page.getByRole("heading", { name: "Start a Workflow" }).waitFor();
+await shoot(page, "replay", { clip: { x: 64, y: 48, width: 1050, height: 852 } });
+
+await page.goto(`${ui}/workflows?query=${encodeURIComponent('WorkflowType = "recover_webhook"')}`);
+await page.getByRole("link", { name: recovery.id }).waitFor();
+await shoot(page, "recoveries", { clip: { x: 64, y: 48, width: 1376, height: 300 } });
+await browser.close();
