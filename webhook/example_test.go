@@ -11,8 +11,8 @@ import (
 	"earshot/webhook"
 )
 
-// A receiver verifies first, tells repetitions by the delivery id, and answers
-// any 2xx status once the event is safe.
+// A receiver verifies first and recognizes repetitions by the delivery id. It
+// answers with any 2xx status once the event is stored.
 func ExampleVerifyRequest() {
 	const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw" // from the registration's answer
 	handled := map[string]bool{}                            // a table in a real receiver
@@ -51,7 +51,7 @@ func ExampleVerifyRequest() {
 	// 204
 }
 
-// A receiver's own test makes deliveries with Sign, at a moment of its choice.
+// A receiver's test makes deliveries with Sign, at any time it chooses.
 func ExampleSign() {
 	body := []byte(`{"test": 2432232314}`)
 	fmt.Println(webhook.Sign("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", time.Unix(1614265330, 0), body))
@@ -59,7 +59,7 @@ func ExampleSign() {
 	// t=1614265330,v1=2e37df5d4a028c51a7f3133d64ae1e300d2c2c900f1b1d49d4369ad2530f8964
 }
 
-// A receiver in a framework that has read the body already passes its bytes.
+// A receiver whose framework has already read the body passes its bytes.
 func ExampleVerify() {
 	const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 	sent := time.Unix(1614265330, 0)

@@ -51,9 +51,9 @@ func TestEveryBitOfTheHeaderMatters(t *testing.T) {
 	}
 }
 
-// FuzzVerify looks for a header that we accept and an independent verifier of
-// the same scheme does not: ours may be the stricter of the two, never the
-// laxer. Stripe's reading is looser in the digits of t and in the case of hex.
+// FuzzVerify looks for a header that we accept and that an independent verifier
+// of the same scheme refuses. Ours may be stricter, but never laxer. Stripe's
+// verifier is laxer about the digits of t and the case of hex.
 func FuzzVerify(f *testing.F) {
 	f.Add(header, []byte(body))
 	f.Add("v1="+digits+",t=1614265330", []byte(body))

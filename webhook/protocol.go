@@ -9,24 +9,24 @@ const (
 	HeaderEvent = "X-Service-Event"
 	// HeaderDelivery holds the id of the delivery, equal in all its attempts.
 	HeaderDelivery = "X-Service-Delivery"
-	// HeaderSignature holds what Sign returns.
+	// HeaderSignature holds the result of Sign.
 	HeaderSignature = "X-Service-Signature"
 )
 
-// HeaderSequence holds the number of the event among those of its organization, in the order in
-// which they happened, so that a receiver can tell what is older than what it has. The test of
-// a webhook has none, nor has an event from before the numbers.
+// HeaderSequence holds the sequence number of the event within its organization, in the order of
+// events. With it a receiver recognizes an event that is older than its data. Tests of a webhook
+// have no number, and neither have events from before the introduction of the numbers.
 const HeaderSequence = "X-Service-Sequence"
 
-// Names of the headers that every delivery carries besides, so that a receiver may verify it
-// by a library of Standard Webhooks (https://www.standardwebhooks.com). They are in the form
-// that Go has them in; HTTP doesn't tell capitals from small letters.
+// Names of further headers that every delivery carries. With them a receiver may verify it with a
+// library of Standard Webhooks (https://www.standardwebhooks.com). They have Go's canonical form;
+// HTTP ignores the case of letters.
 const (
 	// HeaderStandardID holds the id of the delivery, as HeaderDelivery does.
 	HeaderStandardID = "Webhook-Id"
-	// HeaderStandardTimestamp holds the seconds that HeaderSignature has as t.
+	// HeaderStandardTimestamp holds the same seconds as t in HeaderSignature.
 	HeaderStandardTimestamp = "Webhook-Timestamp"
-	// HeaderStandardSignature holds what SignStandard returns.
+	// HeaderStandardSignature holds the result of SignStandard.
 	HeaderStandardSignature = "Webhook-Signature"
 )
 
@@ -42,12 +42,12 @@ const SecretPrefix = "whsec_"
 // clock, before or after (specification, Signature rule 3).
 const Tolerance = 300 * time.Second
 
-// MaxAttempts is how many attempts a delivery gets before it has failed for
-// good (specification, Delivery and retries rules 2 and 3).
+// MaxAttempts is how many attempts a delivery gets before it fails for good
+// (specification, Delivery and retries rules 2 and 3).
 const MaxAttempts = 5
 
-// retryDelays holds the pause before attempt 2, 3, 4 and 5 (specification,
-// Delivery and retries rule 2). Attempt 1 is made at once.
+// retryDelays holds the pause before attempts 2, 3, 4 and 5 (specification,
+// Delivery and retries rule 2). Attempt 1 is made immediately.
 var retryDelays = [MaxAttempts - 1]time.Duration{
 	30 * time.Second,
 	2 * time.Minute,
@@ -55,10 +55,10 @@ var retryDelays = [MaxAttempts - 1]time.Duration{
 	time.Hour,
 }
 
-// RetryDelay says how long to wait, from the end of the attempt that failed,
-// before the next one. failedAttempts counts the attempts made so far; with
-// none made the delay is zero. ok is false when no attempt is left, and the
-// delivery has failed for good.
+// RetryDelay returns the wait between the end of a failed attempt and the next
+// one. The parameter failedAttempts counts the attempts so far; if it is 0, so
+// is the delay. The result ok is false when no attempt is left and the delivery
+// has failed for good.
 func RetryDelay(failedAttempts int) (delay time.Duration, ok bool) {
 	switch {
 	case failedAttempts <= 0:

@@ -71,8 +71,8 @@ func TestNewSecretsDifferAndFavourNoCharacter(t *testing.T) {
 		}
 	}
 	require.Len(t, counts, 62)
-	// Each character is expected 2,065 times with a deviation of 45. Folding a
-	// byte without throwing any away would give the first eight 2,500.
+	// Each character is expected 2,065 times with a deviation of 45. Without
+	// discarded bytes, the first eight would come 2,500 times.
 	expected := float64(secrets*32) / 62
 	for c, n := range counts {
 		require.InDelta(t, expected, n, 7*45, "character %q", c)

@@ -8,43 +8,44 @@ import (
 	"time"
 )
 
-// MaxBody is how many bytes of body VerifyRequest reads, at most. The largest
-// event is contact.updated, which can hold the metadata three times (in the
-// contact, and before and after in its changes). A request that sets metadata
-// has at most 1 MiB; 8 MiB is three of those with room for escapes.
+// MaxBody is the maximum number of body bytes that VerifyRequest reads. The
+// largest event is contact.updated. It can hold the metadata three times: in
+// the contact, and before and after in its changes. A request that sets
+// metadata has at most 1 MiB. 8 MiB holds three of those, with room for
+// escapes.
 const MaxBody = 8 << 20
 
 // ErrBodyTooLarge is returned by VerifyRequest for a body of more than
 // MaxBody bytes. Nothing of such a body was checked.
 var ErrBodyTooLarge = errors.New("webhook: the body is too large")
 
-// Event is a delivery whose signature was found genuine.
+// Event is a delivery with a genuine signature.
 type Event struct {
 	// Type is the event's name, for example "post.created". It comes from a
-	// header that the signature does not cover; the member "event" of the
-	// body says the same, signed.
+	// header that the signature does not cover. The member "event" of the body
+	// is the same name, and is signed.
 	Type string
-	// DeliveryID is the same in every attempt of one delivery: what was seen
-	// before was handled before. It comes from a header, too.
+	// DeliveryID is the same in every attempt of one delivery. A receiver can
+	// skip an id that it has already handled. The id also comes from a header.
 	DeliveryID string
 	// Body is the payload, byte for byte as it was signed.
 	Body []byte
 }
 
-// VerifyRequest reads the body of r, verifies its signature against secret,
-// and returns the event. The body is consumed; Event.Body holds it. The errors
-// are those of Verify, ErrBodyTooLarge, or that of reading the body, wrapped;
-// with any of them the Event is empty.
+// VerifyRequest reads the body of r, verifies its signature against secret, and
+// returns the event. It consumes the body; Event.Body holds it. The error is an
+// error of Verify, ErrBodyTooLarge, or a wrapped error of reading the body. The
+// Event is then empty.
 func VerifyRequest(r *http.Request, secret string, now time.Time) (Event, error) {
-	if !usable(secret) { // the receiver's own mistake is told before the sender's
+	if !usable(secret) { // report the receiver's own mistake before the sender's
 		return Event{}, ErrMissingSecret
 	}
 	header, err := single(r.Header, HeaderSignature)
 	if err != nil {
 		return Event{}, err
 	}
-	// The header is read before the body: a stranger without one does not get
-	// to fill memory.
+	// Read the header before the body, so that a stranger without a header
+	// can't fill the memory.
 	c, err := readClaim(secret, header)
 	if err != nil {
 		return Event{}, err
@@ -65,8 +66,8 @@ func VerifyRequest(r *http.Request, secret string, now time.Time) (Event, error)
 	return event, nil
 }
 
-// single returns the one value of a header. Several would leave open which one
-// was meant, so they are as bad as none.
+// single returns the only value of a header. Several values are an error,
+// because they leave open which one was meant.
 func single(h http.Header, name string) (string, error) {
 	values := h.Values(name)
 	if len(values) > 1 {
@@ -85,7 +86,7 @@ func readBody(r *http.Request) ([]byte, error) {
 	if r.ContentLength > MaxBody {
 		return nil, ErrBodyTooLarge
 	}
-	// One byte more than allowed tells a full body from one that goes on.
+	// One byte more than allowed distinguishes a full body from a longer one.
 	body, err := io.ReadAll(io.LimitReader(r.Body, MaxBody+1))
 	if err != nil {
 		return nil, fmt.Errorf("webhook: read body: %w", err)

@@ -14,7 +14,7 @@ import (
 	"earshot/webhook"
 )
 
-// delivery is a genuine one, for a test to spoil.
+// delivery returns a genuine request, which tests then change.
 func delivery(body io.Reader) *http.Request {
 	r := httptest.NewRequest(http.MethodPost, "/hook", body)
 	r.Header.Set(webhook.HeaderEvent, "post.created")
@@ -73,7 +73,7 @@ func TestARequestWithoutASignatureDoesNotGetItsBodyRead(t *testing.T) {
 	require.ErrorIs(t, err, webhook.ErrMissingHeader)
 }
 
-// endless yields zeros for ever and counts them.
+// endless yields zeros forever and counts them.
 type endless struct{ read int }
 
 func (e *endless) Read(p []byte) (int, error) {

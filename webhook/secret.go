@@ -5,22 +5,22 @@ import (
 	"strings"
 )
 
-// base62 is letters and digits only, so that a secret survives shells, .env
+// base62 has only letters and digits, so that a secret survives shells, .env
 // files and a double click.
 const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-// secretLength is the number of random characters: 32 of 62 kinds hold 190
+// secretLength is the number of random characters. 32 of 62 kinds hold 190
 // bits, more than the 128 that no search reaches.
 const secretLength = 32
 
-// NewSecret returns a fresh signing secret: SecretPrefix and 32 characters,
-// each of the 62 letters and digits equally likely. It draws on crypto/rand,
-// which ends the program rather than return weak bytes.
+// NewSecret returns a new signing secret: SecretPrefix and 32 characters, each
+// of the 62 letters and digits equally likely. It uses crypto/rand, which ends
+// the program instead of returning weak bytes.
 func NewSecret() string {
 	var secret strings.Builder
 	secret.WriteString(SecretPrefix)
-	// 248 is the largest multiple of 62 that a byte reaches. A byte from 248
-	// to 255 is thrown away: folding it in would favour the first characters.
+	// 248 is the largest multiple of 62 that fits into a byte. Bytes from 248
+	// to 255 are discarded: folding them in would favour the first characters.
 	const fair = 256 - 256%len(base62)
 	var pool [secretLength]byte
 	for secret.Len() < len(SecretPrefix)+secretLength {
@@ -34,9 +34,9 @@ func NewSecret() string {
 	return secret.String()
 }
 
-// usable reports whether a secret is one: something other than blanks stands
-// after the prefix. A configuration that was never filled in would otherwise
-// make a key that everybody knows.
+// usable reports whether a secret has more than blanks after the prefix.
+// Without this check, an empty configuration would make a key that everybody
+// knows.
 func usable(secret string) bool {
 	return strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(secret), SecretPrefix)) != ""
 }

@@ -11,61 +11,62 @@ import (
 	"time"
 )
 
-// What a receiver can meet when it verifies. They are compared with errors.Is;
-// none of their texts holds a part of the secret, the header or the body. A
-// receiver answers all of them but ErrMissingSecret with a 4xx status.
+// The errors of a verification. Compare them with errors.Is. Their texts
+// contain no part of the secret, the header or the body. A receiver answers all
+// of them except ErrMissingSecret with a 4xx status.
 var (
 	// ErrMissingSecret: the receiver was configured with no secret, or with
 	// the bare prefix. Nothing was checked.
 	ErrMissingSecret = errors.New("webhook: the secret is empty")
 	// ErrMissingHeader: a delivery header is absent or empty.
 	ErrMissingHeader = errors.New("webhook: a delivery header is missing")
-	// ErrMalformedHeader: the signature header is not a list of name=value
-	// with exactly one plain, non-negative t, is longer than 1 KiB, or a
-	// delivery header occurs more than once.
+	// ErrMalformedHeader: the signature header is not a list of name=value with
+	// exactly one plain, non-negative t. It also stands for a header that is
+	// longer than 1 KiB, and for a delivery header that occurs more than once.
 	ErrMalformedHeader = errors.New("webhook: the signature header is malformed")
 	// ErrNoMatch: no v1 signature of the header belongs to this secret,
 	// timestamp and body.
 	ErrNoMatch = errors.New("webhook: no signature matches")
 	// ErrTimestamp: the signature is genuine, but was made more than Tolerance
-	// before or after now: a repetition of an old delivery, or a wrong clock.
+	// before or after now. The reason is a repetition of an old delivery, or a
+	// wrong clock.
 	ErrTimestamp = errors.New("webhook: the timestamp is too far from now")
 )
 
 const (
-	// maxHeader bounds the work that a stranger's header can cause. Ours has
-	// 80 bytes, and 148 while a secret is rotated; 1 KiB has room for a dozen more signatures.
+	// maxHeader limits the work that a stranger's header can cause. Our header
+	// has 80 bytes, and 148 during a rotation of the secret. 1 KiB has room for
+	// a dozen more signatures.
 	maxHeader = 1 << 10
-	// maxDigits bounds t. Twelve digits reach beyond the year 33000, and stay
-	// far from where arithmetic on times overflows.
+	// maxDigits limits t. Twelve digits reach beyond the year 33000, and
+	// arithmetic on such times does not overflow.
 	maxDigits = 12
 )
 
-// Sign returns the value of the signature header for a body that is sent at
-// the given moment: "t=<unix seconds>,v1=<lower-case hex of HMAC-SHA256>"
-// (specification, Signature rules 1 and 2). The key is the whole secret,
-// prefix included; the signed text is the seconds, a dot and the body as it
-// travels. Fractions of a second are cut off. A secret that Verify would call
-// missing signs all the same, and no receiver accepts the result.
+// Sign returns the value of the signature header for a body that is sent at the
+// given time (specification, Signature rules 1 and 2). The format is "t=<unix
+// seconds>,v1=<lower-case hex of HMAC-SHA256>". The key is the whole secret,
+// including the prefix. The signed text is the seconds, a dot and the body as
+// it travels. Fractions of a second are cut off. Sign also accepts a secret
+// that Verify calls missing, but no receiver accepts the result.
 func Sign(secret string, at time.Time, body []byte) string {
 	t := strconv.FormatInt(at.Unix(), 10)
 	return "t=" + t + ",v1=" + digest(secret, t, body)
 }
 
-// SignRotating is Sign for a webhook whose secret is being rotated: a v1 of the new secret and,
-// behind it, one of the secret before. Verify accepts it with either.
+// SignRotating is Sign for a webhook whose secret is being rotated. The header has a v1 of the new
+// secret and then one of the former secret. Verify accepts it with either.
 func SignRotating(secret, former string, at time.Time, body []byte) string {
 	return Sign(secret, at, body) + ",v1=" + digest(former, strconv.FormatInt(at.Unix(), 10), body)
 }
 
-// Verify returns nil when header is a signature that the holder of secret made
-// for exactly these body bytes within Tolerance of now. Otherwise the error is
-// ErrMissingSecret, ErrMissingHeader, ErrMalformedHeader, ErrNoMatch or
-// ErrTimestamp.
+// Verify returns nil if the holder of secret signed exactly these body bytes
+// within Tolerance of now. Otherwise the error is ErrMissingSecret,
+// ErrMissingHeader, ErrMalformedHeader, ErrNoMatch or ErrTimestamp.
 //
-// The parts of the header may come in any order. One right v1 among several is
-// enough, so that a secret can be exchanged without a gap; parts of unknown
-// name are passed over.
+// The parts of the header may come in any order. One valid v1 among several is
+// enough, so that a secret can be exchanged without a gap. Verify ignores parts
+// with unknown names.
 func Verify(secret, header string, body []byte, now time.Time) error {
 	c, err := readClaim(secret, header)
 	if err != nil {
@@ -82,9 +83,9 @@ func digest(secret, t string, body []byte) string {
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// claim is what a signature header says, before anything of it is believed.
+// claim is the content of a signature header before its verification.
 type claim struct {
-	t  string // as written: the signed text holds these very digits
+	t  string // as written, because the signed text has the same digits
 	at time.Time
 	v1 []string
 }
@@ -105,8 +106,8 @@ func readClaim(secret, header string) (claim, error) {
 		case !found:
 			return claim{}, ErrMalformedHeader
 		case name == "t" && c.t != "":
-			// Two moments: whoever wrote this wants one checked and
-			// another believed.
+			// With two times, an attacker could have one checked and the other
+			// one used.
 			return claim{}, ErrMalformedHeader
 		case name == "t":
 			at, ok := moment(value)
@@ -124,8 +125,8 @@ func readClaim(secret, header string) (claim, error) {
 	return c, nil
 }
 
-// moment reads t: decimal digits as Sign writes them, with no sign, blank or
-// leading zero.
+// moment parses t: decimal digits as Sign writes them, without a sign, a blank
+// or a leading zero.
 func moment(t string) (time.Time, bool) {
 	if len(t) > maxDigits {
 		return time.Time{}, false
@@ -137,15 +138,15 @@ func moment(t string) (time.Time, bool) {
 	return time.Unix(seconds, 0), true
 }
 
-// check compares the text of the signatures, not the bytes that they stand
-// for: upper-case hex is not what the sender writes (specification, Signature
-// rule 2). The timestamp comes last, so that ErrTimestamp is said of genuine
-// signatures only.
+// check compares the text of the signatures, not the bytes that they encode,
+// because the sender never writes upper-case hex (specification, Signature rule
+// 2). It checks the timestamp last, so that ErrTimestamp implies a genuine
+// signature.
 func (c claim) check(secret string, body []byte, now time.Time) error {
 	want := []byte(digest(secret, c.t, body))
 	matched := false
 	for _, got := range c.v1 {
-		// No early exit: how long it takes says nothing of which one matched.
+		// No early exit: the duration must not reveal which signature matched.
 		matched = hmac.Equal([]byte(got), want) || matched
 	}
 	if !matched {

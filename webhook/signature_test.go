@@ -124,8 +124,9 @@ func TestForgedAndBrokenHeadersAreRejected(t *testing.T) {
 
 func TestTheOtherReadingsOfTheSchemeAreNotOurs(t *testing.T) {
 	t.Parallel()
-	// The beginnings that the reference vectors name: key decoded from
-	// base64, prefix dropped, comma for the dot, body alone.
+	// The reference vectors name the first digits of other readings. These are:
+	// the key decoded from base64, the prefix dropped, a comma instead of the
+	// dot, the body alone.
 	signed := webhook.Sign(secret, at, []byte(body))
 	for _, beginning := range []string{"e96203c6", "fa563f29", "cde55f01", "80ec8a89"} {
 		require.NotContains(t, signed, "v1="+beginning)

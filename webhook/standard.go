@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// SignStandard returns the value of the header webhook-signature of Standard Webhooks for a
-// body that is sent at the given moment: "v1,<base64 of HMAC-SHA256>". The key is what the
-// secret's characters after its prefix mean as base64, which is how the libraries of Standard
-// Webhooks read a secret; the signed text is the delivery's id, a dot, the seconds, a dot and
-// the body as it travels. It returns "" for a secret that isn't base64, which NewSecret makes
-// none of: no library would take it.
+// SignStandard returns the value of the header webhook-signature of Standard Webhooks for a body
+// that is sent at the given time: "v1,<base64 of HMAC-SHA256>". The key is the secret without its
+// prefix, decoded as base64, because the libraries of Standard Webhooks read a secret like that.
+// The signed text is the delivery's id, a dot, the seconds, a dot and the body as it travels. For a
+// secret that isn't base64 it returns "", because no library would accept that secret. NewSecret
+// makes only base64.
 func SignStandard(secret, deliveryID string, at time.Time, body []byte) string {
 	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, SecretPrefix))
 	if err != nil || len(key) == 0 {

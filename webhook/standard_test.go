@@ -14,7 +14,7 @@ import (
 	"earshot/webhook"
 )
 
-// signed are the headers of a delivery as a receiver gets them.
+// signed returns the headers of a delivery as a receiver gets them.
 func signed(secret, id string, at time.Time, body []byte) http.Header {
 	h := http.Header{}
 	h.Set(webhook.HeaderStandardID, id)
@@ -39,14 +39,14 @@ func TestThePublicLibraryOfStandardWebhooksVerifiesWhatWeSign(t *testing.T) {
 	}
 }
 
-// The example of the standard's own document.
+// The example is from the document of the standard.
 func TestTheSignatureOfTheStandardsExample(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=", webhook.SignStandard(
 		"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "msg_p5jXN8AQM9LWM0D4loKWxJek", time.Unix(1614265330, 0), []byte(`{"test": 2432232314}`)))
 }
 
-// The contract tells its readers to test their code with it.
+// The contract recommends this example to readers as a test of their code.
 func TestTheContractsExampleIsSigned(t *testing.T) {
 	t.Parallel()
 	contract, err := os.ReadFile("../api/openapi.yaml")

@@ -1,10 +1,10 @@
-// Package apidocs holds the text of the guide to the API, as people read it in the
-// repository. The package internal/guide makes pages of it.
+// Package apidocs holds the text of the guide to the API. The package internal/guide turns it into
+// web pages.
 package apidocs
 
 import "embed"
 
-// Pages are the files of the guide, one a page.
+// Pages are the files of the guide, one for each page.
 //
 //go:embed *.md
 var Pages embed.FS

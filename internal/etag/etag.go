@@ -1,5 +1,5 @@
-// Package etag has the strong validators of answers, and the conditions of requests by them
-// (RFC 9110, 8.8.3 and 13.1), for the API and the web pages.
+// Package etag makes strong validators of answers and reads the conditions of requests (RFC 9110,
+// 8.8.3 and 13.1). The API and the web pages use it.
 package etag
 
 import (
@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// Of is the tag of an answer: 128 bits of the hash of its bytes, so that two different answers
-// never have the same one.
+// Of returns the tag of an answer: 128 bits of the hash of its bytes, so that two different answers
+// never share a tag.
 func Of(body []byte) string {
 	sum := sha256.Sum256(body)
 	return `"` + base64.RawURLEncoding.EncodeToString(sum[:16]) + `"`
@@ -26,8 +26,8 @@ var (
 // Any is an asterisk in place of a list.
 const Any = "*"
 
-// Read returns the tags of a header, If-Match or If-None-Match, or nil where it isn't there or
-// malformed.
+// Read returns the tags of an If-Match or If-None-Match header. It returns nil if the header is
+// missing or malformed.
 func Read(h http.Header, name string) []string {
 	text := strings.TrimSpace(strings.Join(h.Values(name), ","))
 	switch {
@@ -40,8 +40,8 @@ func Read(h http.Header, name string) []string {
 	}
 }
 
-// Has reports whether an If-None-Match names the tag, also as a weak one: a proxy that compresses
-// an answer makes its tag weak. One that is malformed is as good as none.
+// Has reports whether an If-None-Match header contains the tag. A weak tag counts too, because a
+// proxy that compresses an answer makes its tag weak. A malformed header counts as none.
 func Has(h http.Header, tag string) bool {
 	return slices.ContainsFunc(Read(h, "If-None-Match"), func(have string) bool {
 		return have == Any || strings.TrimPrefix(have, "W/") == tag

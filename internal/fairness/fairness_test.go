@@ -17,7 +17,7 @@ import (
 	"earshot/internal/testkit/tier"
 )
 
-// It takes minutes: go test ./internal/fairness -run Mechanism -v -mechanisms
+// Enables a test that takes minutes: go test ./internal/fairness -run Mechanism -v -mechanisms
 var mechanismsToo = flag.Bool("mechanisms", false, "simulate what each mechanism of docs/fairness.md changes")
 
 // run simulates a scenario.
@@ -38,8 +38,8 @@ func named(t *testing.T, name string) scenario {
 	return scenario{}
 }
 
-// inShort are the scenarios of `make test`: a receiver that hangs, large payloads, and one that
-// comes back. `make test-all` has all.
+// inShort are the scenarios of `make test`: a receiver that hangs, large payloads, and a receiver
+// that recovers. `make test-all` runs all scenarios.
 var inShort = []string{"hangs", "drips, 768 KiB each", "refuses, comes back"}
 
 func TestNoReceiverMakesTheOthersTwiceAsSlowAndOneThatComesBackHasEverythingWithinTenMinutes(t *testing.T) {
@@ -80,7 +80,7 @@ func TestARunOfTheSimulationComesToTheSameFiguresAgain(t *testing.T) {
 	require.Equal(t, of(), of())
 }
 
-// mechanism is a line of docs/fairness.md.
+// mechanism is a row of docs/fairness.md.
 type mechanism struct {
 	name, scenario, figure string
 	of                     func(*world) any

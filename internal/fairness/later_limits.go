@@ -7,9 +7,9 @@ import (
 	"earshot/internal/publicid"
 )
 
-// LaterLimits bounds the groups of the later queue that this process has under way of one
-// webhook and of one organization. A group counts for each webhook and each organization
-// that has a delivery in it.
+// LaterLimits limits the groups of the later queue that this process has in flight, for each
+// webhook and each organization. A group counts once for each webhook and each organization that
+// has a delivery in it.
 type LaterLimits struct {
 	rules         rules
 	mu            sync.Mutex
@@ -17,33 +17,32 @@ type LaterLimits struct {
 	organizations map[publicid.Organization]int
 }
 
-// Admission says of the webhooks of a group which of them are admitted, and of the others whose
-// share is used up.
+// Admission holds the decision about each webhook of a group.
 type Admission map[publicid.Webhook]Share
 
-// Share says whether a webhook is admitted.
+// Share is the decision about a webhook: it is admitted, or a share is used up.
 type Share int
 
-// What Admit says of a webhook.
+// The decisions of Admit.
 const (
 	Free Share = iota
 	WebhookShareUsed
 	OrganizationShareUsed
 )
 
-// NewLaterLimits are those of a process.
+// NewLaterLimits makes the limits of a process.
 func NewLaterLimits() *LaterLimits { return newLaterLimits(production()) }
 
 func newLaterLimits(r rules) *LaterLimits {
 	return &LaterLimits{rules: r, webhooks: map[publicid.Webhook]int{}, organizations: map[publicid.Organization]int{}}
 }
 
-// Wait is how long what isn't admitted waits at least, because of its organization's share.
+// Wait is the minimum wait of deliveries that were refused because of their organization's share.
 func (l *LaterLimits) Wait() time.Duration { return l.rules.jitter(l.rules.laterWait) }
 
-// Admit admits those of the webhooks of a group whose share isn't used up, nor their
-// organization's. A webhook that is in no organization was deleted; its deliveries make no
-// attempts.
+// Admit admits the webhooks of a group whose own share, and whose organization's share, isn't used
+// up. It also returns the function that ends the group. A webhook without an organization was
+// deleted; its deliveries make no attempts.
 func (l *LaterLimits) Admit(of []publicid.Webhook, owners map[publicid.Webhook]publicid.Organization) (Admission, func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -8,7 +8,8 @@ import (
 	"earshot/internal/publicid"
 )
 
-// groups begins groups to the webhook until none is admitted any more.
+// groups begins groups with the webhook until one isn't admitted. It returns the number of admitted
+// groups.
 func groups(l *LaterLimits, owner publicid.Organization, webhook publicid.Webhook) (begun int, end func()) {
 	var ends []func()
 	for {

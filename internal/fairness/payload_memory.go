@@ -7,19 +7,19 @@ import (
 	"earshot/internal/publicid"
 )
 
-// PayloadMemory bounds the bytes of payloads that attempts hold. Room is taken before a
-// payload is read from the database, and given back when its attempt is over.
+// PayloadMemory limits the bytes of payloads that attempts hold. An attempt takes room before it
+// reads the payload from the database, and gives the room back when it ends.
 type PayloadMemory struct {
 	*memory.Shared[publicid.Organization]
 	rules rules
 }
 
-// NewPayloadMemory is that of a process.
+// NewPayloadMemory makes the memory of a process.
 func NewPayloadMemory() *PayloadMemory { return newPayloadMemory(production()) }
 
 func newPayloadMemory(r rules) *PayloadMemory {
 	return &PayloadMemory{memory.NewShared[publicid.Organization](r.payloadMemoryMax), r}
 }
 
-// Wait is how long an attempt is put off at least that found no room.
+// Wait is the minimum time by which an attempt without room is postponed.
 func (m *PayloadMemory) Wait() time.Duration { return m.rules.jitter(m.rules.memoryWait) }

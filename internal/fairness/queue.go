@@ -11,65 +11,64 @@ import (
 	"earshot/internal/publicid"
 )
 
-// From so many streams on, those are looked for that can be forgotten.
+// manyStreams is the number of streams at which the queue begins to remove idle ones.
 const manyStreams = 1000
 
-// Queue holds the deliveries that wait for their start. Organizations take turns, so that
-// 100,000 deliveries of one don't hold up those of another, and so do the streams of an
-// organization. Its user's lock guards it.
+// Queue holds the deliveries that wait for their start. Organizations take turns, and so do the
+// streams of an organization. 100,000 deliveries of one organization therefore don't delay those of
+// another. The caller's lock guards the queue.
 type Queue struct {
 	rules rules
-	// backlogs are those of the organizations that have deliveries waiting, in the order
-	// of their turns.
+	// backlogs belong to the organizations with waiting deliveries, in the order of their turns.
 	backlogs []*backlog
 	of       map[publicid.Organization]*backlog
 	size     int
-	// streams are kept while they are empty, for as long as their rate matters.
+	// streams also holds empty streams, for as long as their rate matters.
 	streams map[streamKey]*stream
-	// sweepAt is the number of streams from which on the next look is for old ones.
+	// sweepAt is the number of streams that triggers the next removal of idle ones.
 	sweepAt int
 }
 
-// backlog is what one organization has waiting.
+// backlog holds the waiting deliveries of one organization.
 type backlog struct {
 	organization publicid.Organization
-	// streams that aren't empty, in the order of their turns.
+	// streams are the non-empty streams, in the order of their turns.
 	streams []*stream
 	size    int
 }
 
-// streamKey tells the streams of all organizations apart.
+// streamKey identifies a stream among those of all organizations.
 type streamKey struct {
 	organization publicid.Organization
 	eventType    string
-	// lagging says that the deliveries go to webhooks that lag.
+	// lagging is true for deliveries to lagging webhooks.
 	lagging bool
 }
 
-// stream has the deliveries with the same key, in the order in which they came.
+// stream holds the deliveries with the same key, in the order of their arrival.
 type stream struct {
 	streamKey
 	waiting []change.PendingDelivery
 	single  *rate.Limiter
-	// exceeded is when more came than the rate of single starts allows.
+	// exceeded is the last time at which deliveries came faster than the rate of single starts.
 	exceeded time.Time
 	// next is the earliest start of a group that isn't full.
 	next time.Time
 }
 
-// NewQueue makes one that is empty.
+// NewQueue makes an empty queue.
 func NewQueue() *Queue { return newQueue(production()) }
 
 func newQueue(r rules) *Queue {
 	return &Queue{rules: r, of: map[publicid.Organization]*backlog{}, streams: map[streamKey]*stream{}, sweepAt: manyStreams}
 }
 
-// Size is how many wait.
+// Size is the number of waiting deliveries.
 func (q *Queue) Size() int { return q.size }
 
-// Add reports whether there was room. An organization may have as much waiting as there
-// is room left: alone it fills half of the queue, and whoever comes next still finds half
-// of what is left.
+// Add puts a delivery into the queue and reports whether there was room. An organization may have
+// as many deliveries waiting as there is room left. Alone it fills half of the queue, and the next
+// organization can still fill half of the rest.
 func (q *Queue) Add(d change.PendingDelivery, lagging bool, now time.Time) bool {
 	b := q.of[d.Organization]
 	if b == nil {
@@ -108,16 +107,16 @@ func (q *Queue) stream(key streamKey, now time.Time) *stream {
 	return s
 }
 
-// isIdle tells a stream that a new one can replace.
+// isIdle reports whether a new stream could replace this one.
 func (q *Queue) isIdle(s *stream, now time.Time) bool {
 	return len(s.waiting) == 0 && s.single.TokensAt(now) >= float64(q.rules.singleBurst) && !s.next.After(now)
 }
 
-// Take removes the next group, of at most so many deliveries. It is of one event type,
-// because that is one search attribute. An organization with enough for a group has it for
-// itself; those with less share one, because otherwise many small organizations would need a
-// workflow each. When no group is due, take returns nil and how long to wait for the first
-// that is, or 0 when nothing waits.
+// Take removes the next group of at most the given number of deliveries. A group has one event
+// type, because the type is a single search attribute. An organization with enough deliveries for a
+// full group gets its own group. The others share one, because many small organizations would
+// otherwise need a workflow each. If no group is due, Take returns nil and the wait for the first
+// group. The wait is 0 if the queue is empty.
 func (q *Queue) Take(most int, now time.Time) (group []change.PendingDelivery, wait time.Duration) {
 	first, wait := q.due(most, now)
 	if first == nil {
@@ -140,7 +139,8 @@ func (q *Queue) Take(most int, now time.Time) (group []change.PendingDelivery, w
 			group = append(group, q.cut(s, most-len(group))...)
 		}
 	}
-	// Whose turn it was comes last from here on. Who shared its group keeps its turn.
+	// The organization whose turn it was moves to the end. Organizations that shared its group keep
+	// their turns.
 	own := q.of[first.organization]
 	q.backlogs = append(without(q.backlogs, own), own)
 	for _, d := range group {
@@ -152,8 +152,8 @@ func (q *Queue) Take(most int, now time.Time) (group []change.PendingDelivery, w
 	return group, 0
 }
 
-// cut removes up to so many deliveries from a stream, which goes to the end of its
-// organization's turns, or loses its turn when it is empty.
+// cut removes up to the given number of deliveries from a stream. The stream moves to the end of
+// its organization's turns, or loses its turn if it is empty.
 func (q *Queue) cut(s *stream, most int) []change.PendingDelivery {
 	b, n := q.of[s.organization], min(most, len(s.waiting))
 	group := s.waiting[:n:n]
@@ -169,7 +169,8 @@ func (q *Queue) cut(s *stream, most int) []change.PendingDelivery {
 	return group
 }
 
-// due is the first stream, in turns, that has a full group or whose next start is due.
+// due returns the first stream, in turns, that has a full group or whose next start is due. Without
+// such a stream it returns the wait for the first one.
 func (q *Queue) due(most int, now time.Time) (_ *stream, wait time.Duration) {
 	for _, b := range q.backlogs {
 		for _, s := range b.streams {

@@ -10,16 +10,16 @@ import (
 	"earshot/internal/publicid"
 )
 
-// at is when everything happens, unless a test says otherwise.
+// at is the time of everything in a test, unless the test uses another time.
 var at = time.Now()
 
-// taken is the next group, when all that gathers is due.
+// taken returns the next group at a time at which every gathering group is due.
 func taken(q *Queue) []change.PendingDelivery {
 	group, _ := q.Take(60, at.Add(production().busyInterval))
 	return group
 }
 
-// sends adds n deliveries of an organization and returns how many found room.
+// sends adds n deliveries of an organization and returns the number for which there was room.
 func sends(q *Queue, organization publicid.Organization, eventType string, n int) int {
 	added := 0
 	for range n {
@@ -30,7 +30,7 @@ func sends(q *Queue, organization publicid.Organization, eventType string, n int
 	return added
 }
 
-// composition is how many of a group are whose.
+// composition counts the deliveries of each organization in a group.
 func composition(group []change.PendingDelivery) map[publicid.Organization]int {
 	n := map[publicid.Organization]int{}
 	for _, d := range group {
@@ -105,8 +105,8 @@ func TestWhatComesNowAndThenStartsAtOnce(t *testing.T) {
 	}
 }
 
-// TestABusyStreamFormsGroupsAndHoldsUpNoOther sends 500 a second of one event type for a
-// second, and one of another.
+// TestABusyStreamFormsGroupsAndHoldsUpNoOther sends 500 deliveries of one event type within a
+// second, and one delivery of another type.
 func TestABusyStreamFormsGroupsAndHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	q, organization := NewQueue(), publicid.NewOrganization()

@@ -10,9 +10,10 @@ import (
 	"earshot/webhook"
 )
 
-// This file is what the activities and the workflow do with the limits, and the later queue.
+// This file simulates the later queue, and the parts of the activities and the workflow that use
+// the limits.
 
-// run is one of deliver_webhooks.
+// run is a run of deliver_webhooks.
 type run struct {
 	*world
 	began time.Time
@@ -27,8 +28,8 @@ func (r *run) first() {
 	r.round(r.all, nil, nil)
 }
 
-// round makes attempts at once, as activities.attemptAll does. A first round has no end to
-// tell of.
+// round makes attempts at the same time, as activities.attemptAll does. A first round has no ended
+// function.
 func (r *run) round(of []*delivery, admitted Admission, ended func()) {
 	left, first := len(of), ended == nil
 	over := func() {
@@ -66,7 +67,7 @@ func (r *run) round(of []*delivery, admitted Admission, ended func()) {
 	}
 }
 
-// admit is activities.admit: a slot, then memory, within the wait.
+// admit takes a slot and then memory within the wait, as activities.admit does.
 func (r *run) admit(d *delivery, wait time.Duration, over func()) {
 	ctx, cancel := context.WithCancel(r.life)
 	if wait > 0 {
@@ -94,7 +95,7 @@ func (r *run) admit(d *delivery, wait time.Duration, over func()) {
 	})
 }
 
-// acquire calls then with what there is now, or later with what was waited for.
+// acquire calls then with a free resource, or later with the resource for which it has waited.
 func acquire(ctx context.Context, w *world, get func(context.Context) func(), then func(func())) {
 	now, cancel := context.WithCancel(ctx)
 	cancel()
@@ -131,7 +132,7 @@ func (r *run) attempt(d *delivery, release, over func()) {
 	})
 }
 
-// forget has the webhook's average be what is known without it.
+// forget resets the webhook's average if the run leaves out the duration or its average.
 func (r *run) forget(d *delivery, duration time.Duration) {
 	r.limits.mu.Lock()
 	defer r.limits.mu.Unlock()
@@ -144,7 +145,7 @@ func (r *run) forget(d *delivery, duration time.Duration) {
 	}
 }
 
-// settle is activities.putOff, and then the workflow's landing.
+// settle does the work of activities.putOff, and then handles the results as the workflow does.
 func (r *run) settle(of []*delivery) {
 	behind := map[publicid.Webhook]int{}
 	for _, d := range of {
@@ -185,7 +186,7 @@ func (r *run) settle(of []*delivery) {
 	})
 }
 
-// due is that of the workflow: at a whole second of the run's age.
+// due rounds a time up to a whole second of the run's age, as the workflow does.
 func (r *run) due(at time.Time) time.Time {
 	age := at.Sub(r.began)
 	if whole := age.Truncate(time.Second); whole < age && !r.off.wholeSeconds {
@@ -194,7 +195,7 @@ func (r *run) due(at time.Time) time.Time {
 	return r.began.Add(age)
 }
 
-// goOn begins a round with what is due, and sets a timer for what isn't.
+// goOn begins a round with the deliveries that are due, and sets a timer for the others.
 func (r *run) goOn() {
 	now := time.Now()
 	var due []*delivery
@@ -226,8 +227,9 @@ func (r *run) goOn() {
 	})
 }
 
-// queueLater waits for a slot of the later queue's worker, in turns between organizations, as
-// Temporal gives tasks out by their fairness keys. A run that several share has none.
+// queueLater waits for a slot of the later queue's worker. Organizations take turns, because
+// Temporal hands out tasks by their fairness keys. A run that several organizations share has no
+// key.
 func (r *run) queueLater(due []*delivery) {
 	var key publicid.Organization
 	if !slices.ContainsFunc(r.all, func(d *delivery) bool { return d.to.organization != r.all[0].to.organization }) && !r.off.fairnessKeys {

@@ -8,36 +8,36 @@ import (
 	"earshot/internal/publicid"
 )
 
-// This file is who sends and who receives in the simulation, and what is measured of them.
+// This file has the senders and the receivers of the simulation, and its measurements.
 const (
 	organizations = 20
 	healthyOfEach = 10
-	// As many events a second for all healthy webhooks together, and of a neighbour.
+	// Events a second: for all healthy webhooks together, and for the neighbours.
 	healthyRate, neighbourRate = 20, 100
 	neighbourEvents            = 10_000
-	// When a neighbour begins, and when one that comes back does.
+	// The times at which the neighbours' events begin, and at which a neighbour recovers.
 	neighbourBegins = 10 * time.Second
 	comesBack       = 150 * time.Second
 	largestPayload  = 768 << 10
 )
 
-// receiver is a webhook with what it does.
+// receiver is a webhook and its behaviour.
 type receiver struct {
 	organization publicid.Organization
 	webhook      publicid.Webhook
 	eventType    string
 	bytes        int
 	neighbour    bool
-	// beside says that a neighbour is of the same organization.
+	// beside is true if a neighbour belongs to the same organization.
 	beside bool
-	// answer says how long the receiver takes, and whether it succeeds.
+	// answer returns how long the receiver takes, and whether it succeeds.
 	answer func(*world, *delivery) (time.Duration, bool)
 
 	queued  map[publicid.Delivery]*delivery
 	all     []*delivery
 	refused int
-	// first are the times from an event to its first attempt, late those from the moment that
-	// a later attempt was due.
+	// first holds the times from an event to its first attempt, and late the delays of later
+	// attempts.
 	first, late []time.Duration
 	// bySecond counts the attempts in each second of the run.
 	bySecond map[int]int
@@ -65,7 +65,7 @@ func flaky(w *world, d *delivery) (time.Duration, bool) {
 	return 10 * time.Millisecond, d.attempt > 1 || w.random.IntN(10) > 0
 }
 
-// uneven hangs, but answers one attempt in five at once.
+// uneven hangs, but answers one attempt in five immediately.
 func uneven(w *world, _ *delivery) (time.Duration, bool) {
 	if w.random.IntN(5) == 0 {
 		return 10 * time.Millisecond, true
@@ -73,7 +73,7 @@ func uneven(w *world, _ *delivery) (time.Duration, bool) {
 	return 10 * time.Second, false
 }
 
-// until behaves so until it comes back.
+// until behaves like before until the receiver recovers.
 func until(before behaviour) behaviour {
 	return func(w *world, d *delivery) (time.Duration, bool) {
 		if time.Since(w.began) < comesBack {
@@ -91,22 +91,24 @@ var (
 	slow    = always(3*time.Second, true)
 )
 
-// scenario is a neighbour, or several that share its burst.
+// scenario is one neighbour, or several that share its burst of events.
 type scenario struct {
 	name       string
 	behaviours []behaviour
 	bytes      int
 	length     time.Duration
-	// events at that rate; 0 for those of all neighbours.
+	// events and rate replace the defaults for all neighbours, unless they are 0.
 	events int
 	rate   float64
-	// apart has each neighbour in an organization of its own, away is how long Temporal is.
+	// apart puts each neighbour into its own organization. away is how long Temporal is
+	// unreachable.
 	apart bool
 	away  time.Duration
-	// unjudged says that what they cost is the load's, back that they come back.
+	// unjudged leaves out the check of latencies, because the load alone explains them. back is
+	// true if the neighbours recover.
 	unjudged, back bool
-	// optional has it simulated for the mechanisms alone: the organization does harm to itself, or
-	// there is more than two processors can do.
+	// optional scenarios run only for the mechanisms. In them the organization harms itself, or the
+	// load is too high for two processors.
 	optional bool
 }
 
@@ -136,7 +138,7 @@ func scenarios() []scenario {
 	}
 }
 
-// into makes the webhooks and sets their events up.
+// into makes the webhooks and schedules their events.
 func (s scenario) into(w *world) {
 	var all []publicid.Organization
 	for range organizations {
@@ -185,7 +187,7 @@ func (w *world) receiver(of publicid.Organization, eventType string, does behavi
 	return to
 }
 
-// arrivals does something at random moments, so often a second.
+// arrivals calls do at random moments, on average rate times a second.
 func (w *world) arrivals(from, length time.Duration, rate float64, do func()) {
 	end := time.Now().Add(from + length)
 	gap := func() time.Duration { return time.Duration(w.random.ExpFloat64() / rate * float64(time.Second)) }
@@ -199,7 +201,7 @@ func (w *world) arrivals(from, length time.Duration, rate float64, do func()) {
 	w.after(from+gap(), next)
 }
 
-// figures are what a run comes to.
+// figures are the results of a run.
 type figures struct {
 	receivers                                    []*receiver
 	workflows, timers, rounds, putOffs, attempts int
@@ -207,8 +209,8 @@ type figures struct {
 	usedMemory, peakMemory                       int
 }
 
-// latency is a quantile of the times to the first attempt at healthy webhooks: of the
-// neighbours' organizations, or of the others.
+// latency is a quantile of the times to the first attempt at healthy webhooks. beside selects the
+// organizations of the neighbours, or else the others.
 func (w *world) latency(beside bool, q float64) time.Duration {
 	var all []time.Duration
 	for _, to := range w.receivers {
@@ -219,7 +221,7 @@ func (w *world) latency(beside bool, q float64) time.Duration {
 	return quantile(all, q)
 }
 
-// lateness is that of the later attempts at healthy webhooks.
+// lateness is the same quantile for the delays of later attempts.
 func (w *world) lateness(beside bool, q float64) time.Duration {
 	var all []time.Duration
 	for _, to := range w.receivers {
@@ -241,7 +243,7 @@ func (w *world) neighbours(q float64) time.Duration {
 	return quantile(all, q)
 }
 
-// refused are the starts of other organizations that the queue had no room for.
+// refused counts the starts of other organizations for which the queue had no room.
 func (w *world) refused() int {
 	n := 0
 	for _, to := range w.receivers {
@@ -252,7 +254,7 @@ func (w *world) refused() int {
 	return n
 }
 
-// most is how many attempts a neighbour got in one second from that moment on.
+// most is the highest number of attempts that a neighbour got in one second after from.
 func (w *world) most(from time.Duration) int {
 	n := 0
 	for _, to := range w.receivers {
@@ -265,8 +267,8 @@ func (w *world) most(from time.Duration) int {
 	return n
 }
 
-// offered is how long after its return a receiver had everything that was made before it, or
-// 0 when it hasn't.
+// offered is the time from a receiver's recovery until it had all its events. It is 0 if some are
+// missing.
 func (w *world) offered() time.Duration {
 	var last time.Duration
 	for _, to := range w.receivers {
@@ -283,7 +285,7 @@ func (w *world) offered() time.Duration {
 	return last
 }
 
-// starved are deliveries that had no attempt.
+// starved counts the deliveries without an attempt.
 func (w *world) starved() (healthy, neighbours int) {
 	for _, to := range w.receivers {
 		n := len(to.all) - len(to.first)

@@ -12,43 +12,45 @@ import (
 	"earshot/internal/publicid"
 )
 
-// This file is what the simulation has outside of the rules: processors, Temporal, the worker
-// and its slots. A workflow of one delivery takes 10 ms of two processors, each further
-// delivery 1 ms, and a round of the later queue as much as a first one.
+// This file simulates everything outside of the rules: processors, Temporal, the worker and its
+// slots. A workflow of one delivery takes 10 ms of two processors, and each further delivery takes
+// 1 ms. A round of the later queue costs as much as a first round.
 const (
 	processors = 2
-	// A request of the API with its part of a transaction, at some hundred a second.
+	// A request of the API with its part of a transaction, at a few hundred requests a second.
 	perRequest = time.Millisecond
-	// The start with its first workflow task; the timer with its task and its activity's.
+	// The start and its first workflow task, or the timer with its workflow task and its activity's
+	// task.
 	beforeRound = 4 * time.Millisecond
-	// Before the request, and behind it.
+	// The work before a request to a receiver, and again after it.
 	halfAttempt = 200 * time.Microsecond
-	// What became of the round, and the next timer.
+	// The results of the round, and the next timer.
 	afterRound = 6 * time.Millisecond
-	// A tenth for each further delivery.
+	// Each further delivery costs this part of the first one: a tenth.
 	further = 10
-	// Those of the dispatcher and of the worker's floor.
+	// The values of the dispatcher, and the minimum of the worker.
 	startsAtOnce = 2
 	groupMax     = 60
 	laterGroups  = 80
 )
 
-// omitted are the mechanisms that a run of the simulation leaves out and that no number of
-// the rules turns off.
+// omitted are the mechanisms that a run of the simulation leaves out and that no parameter can turn
+// off.
 type omitted struct {
-	// Of the queue: turns of organizations, groups that several share.
+	// In the queue: the turns of organizations, and the groups that several organizations share.
 	turns, sharedGroups bool
-	// The two ways to lag.
+	// The two reasons to lag.
 	failures, demand bool
-	// Of limits: the backlog's length, what attempts take and their average, groups that are
-	// under way at once, rates of their own for each number of a retry, the first wait and its end
-	// where the backlog reaches further.
+	// In the limits of webhooks: the length of the backlog (backlog). The duration of attempts
+	// (duration) and its average (average). The number of groups at once, by which the backlog
+	// divides that duration (groupsAtOnce). A rate for each number of a retry (ownRetries). The
+	// first wait (firstWait), and its end if the backlog reaches further (noFirstWait).
 	backlog, duration, average, groupsAtOnce, ownRetries, firstWait, noFirstWait bool
-	// Of runs and of Temporal.
+	// In the runs and in Temporal.
 	wholeSeconds, fairnessKeys bool
 }
 
-// flatWait is for what is put off where the backlog is left out.
+// flatWait is the wait of postponed attempts if the run leaves out the backlog.
 const flatWait = 15 * time.Second
 
 type happening struct {
@@ -74,14 +76,14 @@ func (a *agenda) Pop() any {
 	return last
 }
 
-// world is one run, in a bubble of synctest. Everything happens in one goroutine, but for those
-// who wait for a slot or for memory: so each run comes to the same figures.
+// world is one run, in a synctest bubble. Everything happens in one goroutine, except the waits for
+// a slot or for memory. Every run therefore gives the same figures.
 type world struct {
 	rules  rules
 	off    omitted
 	random *rand.Rand
 	began  time.Time
-	// life ends the waits that the run's end cuts off.
+	// life ends the waits that are still open at the end of the run.
 	life context.Context
 
 	queue  *Queue
@@ -92,13 +94,13 @@ type world struct {
 	mu     sync.Mutex
 	agenda agenda
 	keys   int
-	// todo is by process, had the time that each got.
+	// todo is the work of each process, and had is the processor time that each process got.
 	todo     [2][]work
 	had      [2]time.Duration
 	occupied int
 	starting int
 	wakeAt   time.Time
-	// away is until when Temporal can't be reached.
+	// away is the time until which Temporal is unreachable.
 	away    time.Time
 	running int
 	lines   []line
@@ -108,13 +110,13 @@ type world struct {
 	figures
 }
 
-// delivery is one on its way.
+// delivery is a delivery on its way.
 type delivery struct {
 	to      *receiver
 	pending change.PendingDelivery
 	created time.Time
 	attempt int
-	// at is when the attempt is due, wanted when it was due before it was put off.
+	// at is when the attempt is due. wanted is when it was due before it was postponed.
 	at, wanted     time.Time
 	tried          time.Time
 	flying, ended  bool
@@ -123,9 +125,9 @@ type delivery struct {
 	in             time.Duration
 }
 
-// simulate makes a run of that length. Its caller is in a bubble.
+// simulate makes a run of this length. Its caller is in a synctest bubble.
 func simulate(r rules, off omitted, length time.Duration, fill func(*world)) *world {
-	random := rand.New(rand.NewPCG(1, 2)) // the same figures at each run
+	random := rand.New(rand.NewPCG(1, 2)) // the same figures in each run
 	r.randN = random.Int64N
 	w := &world{
 		rules: r, off: off, random: random, began: time.Now(),
@@ -150,7 +152,7 @@ func simulate(r rules, off omitted, length time.Duration, fill func(*world)) *wo
 	return w
 }
 
-// after has something done later, in the order of the calls.
+// after schedules do. Functions with the same time run in the order of the calls.
 func (w *world) after(d time.Duration, do func()) {
 	w.keys++
 	w.keyed(w.keys, d, do)
@@ -162,8 +164,8 @@ func (w *world) keyed(key int, d time.Duration, do func()) {
 	heap.Push(&w.agenda, happening{time.Now().Add(d), key, do})
 }
 
-// work is what a process has to do, one after the other. The two processes get equal times, as
-// far as each has something to do.
+// work is a task of a process, which takes its tasks in order. The two processes get equal times
+// while both have work.
 type work struct {
 	cost time.Duration
 	then func()
@@ -176,14 +178,14 @@ const (
 
 func (w *world) work(process int, cost time.Duration, then func()) {
 	if process == temporals {
-		// Its times vary, so that the p99 of a healthy webhook alone is that of the benchmark.
+		// Temporal's times vary, so that the p99 of a healthy webhook alone matches the benchmark.
 		cost = time.Duration(float64(cost) * (w.random.ExpFloat64() + w.random.ExpFloat64()) / 2)
 	}
 	w.todo[process] = append(w.todo[process], work{cost, then})
 	w.process()
 }
 
-// roundOf is what a round of so many costs that of one costs so much.
+// roundOf is the cost of a round, given the cost of a round with one delivery.
 func roundOf(all []*delivery, one time.Duration) time.Duration {
 	return one + time.Duration(len(all)-1)*one/further
 }
@@ -257,7 +259,7 @@ func (w *world) startMore() {
 	}
 }
 
-// startNext is what a goroutine of the dispatcher does.
+// startNext does the work of a goroutine of the dispatcher.
 func (w *world) startNext() {
 	now := time.Now()
 	if now.Before(w.away) {

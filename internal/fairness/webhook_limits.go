@@ -11,9 +11,8 @@ import (
 	"earshot/internal/publicid"
 )
 
-// WebhookLimits bounds the attempts in flight to each webhook, so that one receiver that
-// hangs can't hold what the others need, and says when those can be made that find no slot
-// free.
+// WebhookLimits limits the attempts in flight to each webhook, so that one hanging receiver can't
+// take the resources of the others. It also determines when attempts that get no slot can be made.
 type WebhookLimits struct {
 	rules rules
 
@@ -23,31 +22,31 @@ type WebhookLimits struct {
 
 type webhookLimit struct {
 	slots *semaphore.Weighted
-	// users are attempts that have a slot or wait for one, and reservations. The entry is
-	// dropped with the last of them.
+	// users counts reservations, and attempts that have a slot or wait for one. The entry is
+	// removed with the last of them.
 	users int
-	// duration of an attempt, on average; 0 before one ended.
+	// duration is the average duration of an attempt. It is 0 before the first one has ended.
 	duration time.Duration
-	// failures of attempts since one succeeded.
+	// failures counts the failed attempts since the last success.
 	failures int
-	// backlog has the reservations of attempts that found no slot, retries those of retries,
+	// backlog holds the reservations of attempts that got no slot. retries holds those of retries,
 	// by the number of the attempt.
 	backlog reservations
 	retries map[int]*reservations
 }
 
-// NewWebhookLimits are those of a process.
+// NewWebhookLimits makes the limits of a process.
 func NewWebhookLimits() *WebhookLimits { return newWebhookLimits(production()) }
 
 func newWebhookLimits(r rules) *WebhookLimits {
 	return &WebhookLimits{rules: r, of: map[publicid.Webhook]*webhookLimit{}}
 }
 
-// Acquire waits for a slot until the context ends, and returns the function that gives it
-// back, or nil.
+// Acquire waits for a slot until the context ends. It returns the function that gives the slot
+// back, or nil if it got none.
 func (l *WebhookLimits) Acquire(ctx context.Context, webhook publicid.Webhook) (release func()) {
 	own := l.use(webhook)
-	// A free slot is taken however short the wait.
+	// Take a free slot even if the context has already ended.
 	if !own.slots.TryAcquire(1) && own.slots.Acquire(ctx, 1) != nil {
 		l.drop(webhook, own)
 		return nil
@@ -58,7 +57,7 @@ func (l *WebhookLimits) Acquire(ctx context.Context, webhook publicid.Webhook) (
 	}
 }
 
-// FirstWait is how long a first attempt may wait for a slot: not at all where the backlog
+// FirstWait is how long a first attempt may wait for a slot. It is zero if the webhook's backlog
 // reaches further than that.
 func (l *WebhookLimits) FirstWait(webhook publicid.Webhook) time.Duration {
 	l.mu.Lock()
@@ -69,13 +68,14 @@ func (l *WebhookLimits) FirstWait(webhook publicid.Webhook) time.Duration {
 	return l.rules.firstWait
 }
 
-// Answered notes how an attempt ended that has its slot still, and how long its receiver
-// took.
+// Answered records how an attempt ended and how long its receiver took. The attempt must still have
+// its slot.
 func (l *WebhookLimits) Answered(webhook publicid.Webhook, ok bool, took time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	own := l.of[webhook]
-	// Of the last eight or so: a receiver that comes back is soon known to be fast.
+	// The average covers about the last eight attempts, so it soon shows that a receiver is fast
+	// again.
 	own.duration = cmp.Or(own.duration, took)
 	own.duration += (took - own.duration) / 8
 	own.failures++
@@ -84,8 +84,8 @@ func (l *WebhookLimits) Answered(webhook publicid.Webhook, ok bool, took time.Du
 	}
 }
 
-// Lags tells a webhook whose attempts fail one after the other, or that has more to do than
-// it has slots: attempts in flight, put off, and retries.
+// Lags reports whether a webhook lags: its attempts fail one after the other, or it has more work
+// than slots. Attempts in flight, postponed attempts and retries count as work.
 func (l *WebhookLimits) Lags(webhook publicid.Webhook) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -113,10 +113,10 @@ func (l *WebhookLimits) drop(webhook publicid.Webhook, own *webhookLimit) {
 	}
 }
 
-// ReserveBacklog is how long n attempts of one group wait that found no slot: until the
-// receiver has had time for all before them and for these. One attempt takes its average
-// duration divided by the attempts that are made at once. A single attempt is a group too, and of
-// groups the later queue has laterPerWebhook at once.
+// ReserveBacklog returns the wait for n attempts of one group that got no slot. It is the time that
+// the receiver needs for all attempts before them and for these. One attempt takes the average
+// duration divided by the number of attempts at once. A single attempt is a group too, and the
+// later queue runs at most laterPerWebhook groups at once.
 func (l *WebhookLimits) ReserveBacklog(webhook publicid.Webhook, n int) time.Duration {
 	atOnce := time.Duration(min(l.rules.webhookConcurrency, n*l.rules.laterPerWebhook))
 	return l.reserve(webhook, 0, func(own *webhookLimit, now time.Time) time.Duration {
@@ -125,7 +125,7 @@ func (l *WebhookLimits) ReserveBacklog(webhook publicid.Webhook, n int) time.Dur
 	})
 }
 
-// ReserveRetry is how much later than its delay an attempt of that number is made, so that
+// ReserveRetry returns how much later than its delay an attempt with this number is made, so that
 // retries to the webhook keep their interval.
 func (l *WebhookLimits) ReserveRetry(webhook publicid.Webhook, number int, delay time.Duration) (late time.Duration) {
 	return l.reserve(webhook, min(delay, l.rules.failuresKept), func(own *webhookLimit, now time.Time) time.Duration {
@@ -136,26 +136,26 @@ func (l *WebhookLimits) ReserveRetry(webhook publicid.Webhook, number int, delay
 	}) - l.rules.retryInterval
 }
 
-// Throttled notes that a group has attempts that wait so long for their turns under the webhook's
-// throttle: it has more to do than it may, as one has that lags.
+// Throttled records that a group has attempts that wait this long for their turns under the
+// webhook's throttle. For this time the group counts as work of the webhook, which makes it lag if
+// it has too much.
 func (l *WebhookLimits) Throttled(webhook publicid.Webhook, wait time.Duration) {
 	l.reserve(webhook, 0, func(*webhookLimit, time.Time) time.Duration { return wait })
 }
 
-// ThrottleReach is how long an attempt may wait for a token of its webhook's throttle, and how far
-// ahead turns are given out where there is none.
+// ThrottleReach returns how long an attempt may wait for a token of its webhook's throttle. It also
+// returns how far ahead turns are reserved if there is no token.
 func (l *WebhookLimits) ThrottleReach() (within, ahead time.Duration) {
 	return l.rules.firstWait, l.rules.reservedAhead
 }
 
-// BehindReserved is how long an attempt waits before it asks again that came when everything was
-// given out.
+// BehindReserved returns the wait before an attempt asks again, if all turns were taken.
 func (l *WebhookLimits) BehindReserved() time.Duration {
 	return l.rules.jitter(l.rules.reservedAhead / 2)
 }
 
-// reserve makes a reservation, and keeps the webhook's entry until its time has come and for
-// so much longer: without an entry everything begins anew.
+// reserve makes a reservation. It keeps the webhook's entry until the reserved time plus longer,
+// because without an entry the limits start from zero.
 func (l *WebhookLimits) reserve(webhook publicid.Webhook, longer time.Duration, take func(*webhookLimit, time.Time) time.Duration) time.Duration {
 	own := l.use(webhook)
 	l.mu.Lock()
@@ -165,16 +165,15 @@ func (l *WebhookLimits) reserve(webhook publicid.Webhook, longer time.Duration, 
 	return wait
 }
 
-// reservations are of intervals, one after the other.
+// reservations are consecutive intervals.
 type reservations struct {
 	// next is the end of the last reservation.
 	next time.Time
 }
 
-// reserve takes the first interval of that length that is free after the moment from, and
-// returns the time between that moment and the interval's end. Where it would end more than
-// reservedAhead later, nothing is reserved: the caller waits for a random time, at least half
-// of that, and asks again.
+// reserve takes the first free interval of this length after from. It returns the time between from
+// and the interval's end. If that time is more than reservedAhead, it reserves nothing. The caller
+// then waits for a random time, at least half of reservedAhead, and asks again.
 func (r *reservations) reserve(by *rules, from time.Time, interval time.Duration) time.Duration {
 	begin := from
 	if r.next.After(from) {

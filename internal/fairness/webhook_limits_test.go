@@ -12,12 +12,12 @@ import (
 )
 
 const (
-	// How long a test waits for what must happen, and how often it looks.
+	// waitFor is how long a test waits for a condition, and tick is how often it checks.
 	waitFor = 30 * time.Second
 	tick    = time.Millisecond
 )
 
-// noTime is the context of who doesn't wait.
+// noTime returns a context that has already ended.
 func noTime() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -104,7 +104,7 @@ func TestAWebhookWithNothingInFlightTakesNoMemory(t *testing.T) {
 func TestWhatFindsNoSlotIsPutOffForAsLongAsTheReceiverTakesForTheBacklog(t *testing.T) {
 	t.Parallel()
 	l, webhook := NewWebhookLimits(), publicid.NewWebhook()
-	// 2,400 attempts in groups of 60 at a receiver that hangs.
+	// 2,400 attempts in groups of 60, to a receiver that hangs.
 	require.NotNil(t, l.Acquire(t.Context(), webhook))
 	l.Answered(webhook, false, send.AttemptTimeout)
 	var last time.Duration
@@ -119,7 +119,7 @@ func TestWhatFindsNoSlotIsPutOffForAsLongAsTheReceiverTakesForTheBacklog(t *test
 func TestBeforeAnythingIsKnownAReceiverIsNotTakenForOneThatHangs(t *testing.T) {
 	t.Parallel()
 	l, webhook := NewWebhookLimits(), publicid.NewWebhook()
-	// 50 single ones that the later queue has no room for.
+	// 50 single attempts, for which the later queue has no room.
 	var last time.Duration
 	for range 50 {
 		last = l.ReserveBacklog(webhook, 1)
@@ -164,7 +164,7 @@ func TestRetriesOfAWebhookThatFailedTogetherAreSpread(t *testing.T) {
 	for _, n := range second {
 		require.LessOrEqual(t, n, 110, "100 of one second and a few at its edges")
 	}
-	// Other webhooks and other attempts have rates of their own.
+	// Other webhooks and other attempt numbers have their own rates.
 	require.Zero(t, l.ReserveRetry(webhook, 3, 2*time.Minute))
 	require.Zero(t, l.ReserveRetry(publicid.NewWebhook(), 2, delay))
 }
@@ -188,7 +188,7 @@ func TestAReservationThatIsOverTakesNoMemory(t *testing.T) {
 	}, waitFor, tick)
 }
 
-// slots are the rules with another concurrency limit.
+// slots returns the rules with another concurrency limit.
 func slots(n int) rules {
 	r := production()
 	r.webhookConcurrency = n

@@ -1,5 +1,5 @@
-// Package searchattributes registers with a namespace of Temporal the search attributes
-// that runs of the service have.
+// Package searchattributes registers the search attributes of the service's runs with a Temporal
+// namespace.
 package searchattributes
 
 import (
@@ -20,7 +20,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Attributes are search attributes by name.
+// Attributes are the types of search attributes, by name.
 type Attributes map[string]enumspb.IndexedValueType
 
 // Read reads the list in temporal-dev.yaml.
@@ -51,9 +51,9 @@ func Read(file string) (Attributes, error) {
 	return wanted, nil
 }
 
-// SetUp registers the search attributes that a namespace lacks and
-// returns their names when runs can have them. It can be repeated. An attribute that is there with
-// another type is an error: Temporal can't change it and would say nothing.
+// SetUp registers the search attributes that a namespace lacks and returns their names. It waits
+// until runs can have them. It can be repeated. An existing attribute with another type is an
+// error, because Temporal can't change it and doesn't report it.
 func SetUp(ctx context.Context, c client.Client, namespace string, wanted Attributes) ([]string, error) {
 	missing, err := Missing(ctx, c, namespace, wanted)
 	if err != nil {
@@ -68,8 +68,8 @@ func SetUp(ctx context.Context, c client.Client, namespace string, wanted Attrib
 	if err != nil {
 		return nil, errors.Wrap(err, "register search attributes")
 	}
-	// The server accepts some that it then hasn't: with room for three keyword
-	// lists, for example.
+	// The server may accept an attribute and not register it, for example because it has room for
+	// only three keyword lists.
 	left, err := Missing(ctx, c, namespace, wanted)
 	if err != nil {
 		return nil, err
@@ -82,15 +82,15 @@ func SetUp(ctx context.Context, c client.Client, namespace string, wanted Attrib
 }
 
 const (
-	// knownAfter is many times the two seconds after which, by default, each process of a
-	// server reads what is registered.
+	// knownAfter limits the wait. By default, each process of a server reads the registered
+	// attributes within two seconds.
 	knownAfter = 30 * time.Second
-	// askAgain lies between two questions whether it has.
+	// askAgain is the time between two queries.
 	askAgain = 100 * time.Millisecond
 )
 
-// await returns when the server can look for runs by the attributes. Before, it
-// refuses runs that have them, and deliveries would wait for a sweep.
+// await returns when the server can find runs by the attributes. Until then it refuses runs that
+// have them, and deliveries would wait for a sweep.
 func await(ctx context.Context, c client.Client, namespace string, wanted Attributes) error {
 	ctx, cancel := context.WithTimeout(ctx, knownAfter)
 	defer cancel()
@@ -114,8 +114,8 @@ func await(ctx context.Context, c client.Client, namespace string, wanted Attrib
 	}
 }
 
-// Missing returns the wanted attributes that a namespace lacks. One that is there with
-// another type is an error.
+// Missing returns the wanted attributes that a namespace lacks. An existing attribute with another
+// type is an error.
 func Missing(ctx context.Context, c client.Client, namespace string, wanted Attributes) (Attributes, error) {
 	known, err := c.OperatorService().ListSearchAttributes(ctx, &operatorservice.ListSearchAttributesRequest{
 		Namespace: namespace,

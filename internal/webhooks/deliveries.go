@@ -18,7 +18,7 @@ import (
 	"earshot/internal/publicid"
 )
 
-// The specification's page limit of deliveries, and the usual page.
+// Page sizes of the delivery log, from the specification: the maximum and the default.
 const (
 	maxDeliveryPage = 200
 	deliveryPage    = 50
@@ -31,7 +31,7 @@ type DeliveryQuery struct {
 	Since             *time.Time
 }
 
-// delivered checks the event that a filter names, if it does.
+// delivered checks the event type of a filter, if the filter has one.
 func delivered(bad *problem.Fields, eventType *string) {
 	if eventType != nil && !slices.Contains(catalogue.Delivered, catalogue.Type(*eventType)) {
 		bad.Add("eventType", "enum", "is not an event; the events are %s", eventNames(catalogue.Delivered))
@@ -67,8 +67,9 @@ func (s *Service) Deliveries(ctx context.Context, of publicid.Webhook, q Deliver
 		query.Where(delivery.EventType(*q.EventType))
 	}
 	if q.Since != nil {
-		// The id carries its moment, too: with it the log is read to there and not
-		// to its end. A minute more than clocks and the parts of a second need.
+		// The id contains its creation time. The bound on the id lets the query stop there instead
+		// of reading the log to its end. One minute covers clock differences and fractions of a
+		// second.
 		query.Where(delivery.CreatedAtGTE(*q.Since), delivery.IDGTE(publicid.DeliveryAt(q.Since.Add(-time.Minute))))
 	}
 	rows, err := query.All(ctx)
@@ -78,7 +79,7 @@ func (s *Service) Deliveries(ctx context.Context, of publicid.Webhook, q Deliver
 	return page.Cut(list, rows, limit, page.ByID(func(d *db.Delivery) string { return d.ID.String() })), nil
 }
 
-// DeliveryDetail is a delivery with the bytes that it carries and every attempt.
+// DeliveryDetail is a delivery with its payload and all its attempts.
 type DeliveryDetail struct {
 	*db.Delivery
 	Payload  []byte
@@ -96,7 +97,7 @@ func (s *Service) Delivery(ctx context.Context, of publicid.Webhook, id publicid
 	d := &DeliveryDetail{Delivery: found}
 	happened, err := client.Event.Query().Where(event.ID(found.EventID)).Only(ctx)
 	if db.IsNotFound(err) {
-		return nil, problem.Missing("delivery") // the retention took both away meanwhile
+		return nil, problem.Missing("delivery") // the retention has removed both in the meantime
 	}
 	if err != nil {
 		return nil, errors.Wrap(err, "load the event")

@@ -36,7 +36,7 @@ func metadataSize(t *testing.T, n *tenant) {
 	require.Equal(t, object{"k": value}, n.Get(t, hook)["metadata"])
 	a := n.Refused(t, "ERR_VALIDATION", http.MethodPatch, hook, object{"metadata": object{"k": value + "x"}})
 	require.Equal(t, []string{"metadata"}, a.Fields())
-	for _, escapedByGo := range []string{"<&>", "\u2028"} { // three bytes each, as everywhere else
+	for _, escapedByGo := range []string{"<&>", "\u2028"} { // three bytes each, without the escapes of Go's encoder
 		long := strings.Repeat(escapedByGo, len(value)/3)
 		n.Patch(t, hook, object{"metadata": object{"k": long}})
 		require.Equal(t, object{"k": long}, n.Get(t, hook)["metadata"])
@@ -50,7 +50,7 @@ func replacedMetadata(t *testing.T, n *tenant) {
 	require.Equal(t, object{"b": "3"}, n.Patch(t, hook, object{"metadata": object{"b": "3"}})["metadata"])
 }
 
-// hook registers a webhook with further members and returns its path.
+// hook registers a webhook with additional members and returns its path.
 func (n *tenant) hook(t *testing.T, more object) string {
 	t.Helper()
 	body := object{}

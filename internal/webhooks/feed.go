@@ -18,48 +18,51 @@ import (
 )
 
 const (
-	// feedWindow is how many events a read of the feed looks at for those of the wanted types:
-	// some milliseconds of work.
+	// feedWindow is the number of events that one read of the feed searches for the requested
+	// types. The search takes a few milliseconds.
 	feedWindow = 10_000
-	// maxFeedWait is the specification's of a long poll, in seconds.
+	// maxFeedWait is the specification's limit of a long poll, in seconds.
 	maxFeedWait = 30
-	// feedInterval is how often those who wait look for an event, all at the same moment and by
-	// one statement: four times a second is at once for a person.
+	// feedInterval is the time between two checks for new events. All waiting requests check at the
+	// same moment and share one statement. To a person, four times a second is instant.
 	feedInterval = 250 * time.Millisecond
-	// An organization has some readers of its feed; each that waits holds a connection, of
-	// which a process has 2,048 for all.
+	// Limits of waiting requests, for one organization and for the process. An organization has
+	// only a few readers of its feed. Each waiting request holds one of the process's 2,048
+	// connections.
 	mostWaitingOfOne = 16
 	mostWaiting      = 512
-	// feedsTogether bounds that statement, feedsTimeout is far more than it takes.
+	// feedsTogether limits the feeds in one such statement. feedsTimeout is far longer than it
+	// takes.
 	feedsTogether = 1000
 	feedsTimeout  = 5 * time.Second
 )
 
-// FeedQuery is what a caller asks of the feed.
+// FeedQuery is a request to the feed.
 type FeedQuery struct {
 	page.Query
-	// After is the number of the last event that the caller knows; nil is to begin with the
-	// oldest one that is kept.
+	// After is the number of the last event that the caller has read. Nil starts at the oldest
+	// event that is stored.
 	After *int64
-	// Types are those of the events; none is all.
+	// Types are the requested event types; nil means all types.
 	Types *[]string
-	// Wait is for how many seconds to wait for an event where there is none; nil is not to.
+	// Wait is the number of seconds to wait if there is no event. Nil doesn't wait.
 	Wait *int
 	// Stopping ends the wait early.
 	Stopping <-chan struct{}
-	// Recheck judges after a wait whether the caller may still read.
+	// Recheck verifies after a wait that the caller may still read the feed.
 	Recheck func(ctx context.Context) error
 }
 
-// Feed is a part of the events of an organization, in the order in which they were committed.
+// Feed is a section of an organization's events, in the order of their commits.
 type Feed struct {
 	Events []*db.Event
-	// Next is the number of the last event that was looked at.
+	// Next is the number of the last event that the read searched.
 	Next int64
 }
 
-// Events reads the feed. It is problem.Gone where the events after the place aren't there any
-// more, and problem.Forbidden where the feed is off.
+// Events reads the feed. It returns problem.Gone if the feed can't continue after the given number,
+// for example because the retention has removed events. It returns problem.Forbidden if the feed is
+// turned off.
 func (s *Service) Events(ctx context.Context, q FeedQuery) (Feed, error) {
 	var bad problem.Fields
 	limit := q.Size(&bad, page.Standard, page.Max)
@@ -83,13 +86,13 @@ func (s *Service) Events(ctx context.Context, q FeedQuery) (Feed, error) {
 	return s.awaitEvents(ctx, q, limit)
 }
 
-// awaitEvents reads, and at the end of the feed waits for what follows.
+// awaitEvents reads the feed. At its end it waits for the next events.
 func (s *Service) awaitEvents(ctx context.Context, q FeedQuery, limit int) (Feed, error) {
 	feed, end, err := s.readEvents(ctx, q, limit)
 	if err != nil || len(feed.Events) > 0 || feed.Next < end || q.Wait == nil || *q.Wait == 0 {
 		return feed, err
 	}
-	// A caller without a place is answered at once, as if it had asked not to wait.
+	// If too many requests wait already, the caller gets an empty answer immediately.
 	leave, ok := s.waiting.Enter(change.CallerOf(ctx).Organization.ID)
 	if !ok {
 		return feed, nil
@@ -105,7 +108,7 @@ func (s *Service) awaitEvents(ctx context.Context, q FeedQuery, limit int) (Feed
 			return feed, nil
 		case <-ctx.Done():
 			return feed, errors.Wrap(ctx.Err(), "wait for an event")
-		case <-time.After(feedInterval - time.Duration(time.Now().UnixNano())%feedInterval): // the same moment for all
+		case <-time.After(feedInterval - time.Duration(time.Now().UnixNano())%feedInterval): // the same moment for all callers
 		}
 		q.After = &feed.Next
 		feed, _, err = s.readEvents(ctx, q, limit)
@@ -116,7 +119,8 @@ func (s *Service) awaitEvents(ctx context.Context, q FeedQuery, limit int) (Feed
 	return feed, err
 }
 
-// readEvents reads what follows the place, and returns the number of the latest event, too.
+// readEvents reads the events after the given number. It also returns the number of the latest
+// event.
 func (s *Service) readEvents(ctx context.Context, q FeedQuery, limit int) (feed Feed, end int64, err error) {
 	of := change.CallerOf(ctx).Organization.ID
 	reach, err := s.feeds.Do(ctx, of)
@@ -138,7 +142,7 @@ func (s *Service) readEvents(ctx context.Context, q FeedQuery, limit int) (feed 
 	if err != nil {
 		return feed, 0, err
 	}
-	// Looked for once more, because the retention may have removed events in between.
+	// Check again, because the retention may have removed events in the meantime.
 	now, err := s.feeds.Do(ctx, of)
 	switch {
 	case err != nil:
@@ -154,7 +158,7 @@ func (s *Service) readEvents(ctx context.Context, q FeedQuery, limit int) (feed 
 	return feed, reach.Last, nil
 }
 
-// pageOfEvents reads events up to one, which is committed, and with it all before it.
+// pageOfEvents reads events up to upTo. That event and all events before it are committed.
 func (s *Service) pageOfEvents(ctx context.Context, q FeedQuery, upTo int64, limit int) (page.Page[*db.Event], error) {
 	const list = "events"
 	read := func(limit, most int, where ...predicate.Event) ([]*store.ListedEvent, error) {

@@ -7,7 +7,8 @@ import (
 	"earshot/internal/store"
 )
 
-// feedsOf reads what the feeds of organizations reach to, in their order.
+// feedsOf returns a function that reads the bounds of organizations' feeds, in the order of the
+// organizations.
 func feedsOf(s *store.Store) func(context.Context, []publicid.Organization) ([]store.Feed, error) {
 	return func(ctx context.Context, of []publicid.Organization) ([]store.Feed, error) {
 		found, err := s.Feeds(ctx, of)

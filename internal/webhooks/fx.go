@@ -13,8 +13,8 @@ import (
 	"earshot/internal/store"
 )
 
-// Module provides the Service, and what it shares with who makes attempts: the
-// judgement of URLs and the box that secrets and URLs are sealed in.
+// Module provides the Service. It also provides the guard that checks URLs, and the box that seals
+// secrets and URLs; the delivery of events shares both.
 var Module = fx.Module("webhooks", fx.Provide(
 	func(c config.Config) send.Guard { return send.NewGuard(c.WebhookAllowCIDRs, c.WebhookAllowHTTP) },
 	func(c config.Config) (*seal.Box, error) { return NewBox(c.SecretKeys) },

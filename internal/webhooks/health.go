@@ -9,13 +9,14 @@ import (
 	"earshot/internal/store"
 )
 
-// healthWindow is how far back a webhook's health goes.
+// healthWindow is the period that a webhook's health covers.
 const healthWindow = 24 * time.Hour
 
-// healthTimeout is a hundred times what a look at a webhook's health takes.
+// healthTimeout is a hundred times the usual duration of the query.
 const healthTimeout = 5 * time.Second
 
-// Health tells how a webhook did in the last 24 hours. The webhook comes without its whole URL.
+// Health reports how a webhook did in the last 24 hours. The returned webhook has only the origin
+// of its URL.
 func (s *Service) Health(ctx context.Context, id publicid.Webhook) (*db.Webhook, store.WebhookHealth, error) {
 	hook, err := s.loadWebhook(ctx, id)
 	if err != nil {
@@ -25,10 +26,10 @@ func (s *Service) Health(ctx context.Context, id publicid.Webhook) (*db.Webhook,
 	return hook, health, err
 }
 
-// readHealth is one read for all who ask for the webhook's health meanwhile.
+// readHealth shares one read between concurrent requests for the same webhook.
 func (s *Service) readHealth(ctx context.Context, hook *db.Webhook) (store.WebhookHealth, error) {
 	read, err, _ := s.health.Do(hook.ID.String(), func() (any, error) {
-		// It serves several requests, so none of them may cancel it.
+		// The read serves several requests, so none of them may cancel it.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), healthTimeout)
 		defer cancel()
 		return s.store.WebhookHealth(ctx, hook.OrganizationID, hook.ID, store.Now().Add(-healthWindow))

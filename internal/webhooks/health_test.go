@@ -22,7 +22,7 @@ func TestTheHealthOfAWebhook(t *testing.T) {
 	})
 }
 
-// past is a delivery that was made so long ago, as its row and its id say, and then changed.
+// past makes a delivery whose row and id are this old, and then applies change.
 func (n *tenant) past(t *testing.T, of string, ago time.Duration, change func(at time.Time, d *db.DeliveryCreate)) time.Time {
 	t.Helper()
 	hook, err := publicid.Parse[publicid.Webhook](of)
@@ -77,7 +77,7 @@ func healthOfADay(t *testing.T, n *tenant) {
 	require.Equal(t, json.Number("20"), h["delivered"])
 	require.Equal(t, json.Number("1"), h["failed"])
 	require.Equal(t, json.Number("25"), h["attempts"])
-	// The 11th and the 20th of 21, and the 10th and the 19th of 20.
+	// The 11th and 20th of 21 durations, and the 10th and 19th of 20 times to delivery.
 	require.Equal(t, object{"p50": json.Number("110"), "p95": json.Number("200")}, h["attemptDurationMs"])
 	require.Equal(t, object{"p50": json.Number("10000"), "p95": json.Number("19000")}, h["timeToDeliveryMs"])
 	require.Equal(t, json.Number("0"), h["pending"])
@@ -85,7 +85,7 @@ func healthOfADay(t *testing.T, n *tenant) {
 
 func healthOfPending(t *testing.T, n *tenant) {
 	hook := n.Listen(t)
-	// Far in the future: nobody attempts them meanwhile.
+	// The next attempt is far in the future, so the worker makes none.
 	pending := func(_ time.Time, d *db.DeliveryCreate) {
 		d.SetNextAttemptAt(time.Now().Add(time.Hour)).SetAttemptCount(1)
 	}

@@ -16,32 +16,32 @@ import (
 )
 
 const (
-	// maxWebhookURL is the specification's.
+	// maxWebhookURL is the specification's limit.
 	maxWebhookURL = 2048
-	// Those of a board's description and of a contact's metadata.
+	// The same limits as for a board's description and a contact's metadata.
 	maxDescription  = 500
 	maxMetadataKeys = 100
-	// The list of webhooks comes whole, 25 of them, so it has 400 KiB of metadata at most.
+	// The list of webhooks can return all 25 at once, with at most 400 KiB of metadata.
 	maxMetadataBytes = 16 << 10
-	// As many as a receiver of one process takes that answers in 60 ms, by its 64 slots: a higher
-	// limit would rarely be one.
+	// A receiver that answers in 60 ms gets about this many attempts a second through the 64 slots
+	// of one process. A higher limit would rarely have an effect.
 	highestPerSecond = 1000
 )
 
-// WebhookInput is what a webhook is made of, or what is changed of it; nil, or a member that
-// isn't set, leaves it as it is.
+// WebhookInput holds the members of a new webhook, or the changes to an existing one. A member that
+// is nil or unset stays as it is.
 type WebhookInput struct {
 	URL         *string
 	Events      *[]string
 	Enabled     *bool
 	Description nullable.Nullable[string]
-	// Metadata replaces what was there.
+	// Metadata replaces the stored metadata.
 	Metadata map[string]string
-	// MaxPerSecond are attempts; null is no limit.
+	// MaxPerSecond limits the attempts; null removes the limit.
 	MaxPerSecond nullable.Nullable[int]
 }
 
-// checkNewWebhook is checkWebhook for one that is to be made.
+// checkNewWebhook is checkWebhook for a new webhook, which needs a URL and events.
 func (s *Service) checkNewWebhook(in WebhookInput) error {
 	var bad problem.Fields
 	if in.URL == nil {
@@ -91,7 +91,7 @@ func checkEvents(bad *problem.Fields, events []string) {
 	}
 }
 
-// isEvent judges the name of an event that can be subscribed to.
+// isEvent checks that name is an event type to which a webhook can subscribe.
 func isEvent(bad *problem.Fields, field, name string) {
 	if !slices.Contains(event.Types, event.Type(name)) {
 		bad.Add(field, "enum", "is not an event; the events are %s", eventNames(event.Types))
@@ -108,15 +108,15 @@ func checkMetadata(bad *problem.Fields, metadata map[string]string) {
 	}
 }
 
-// jsonSize is how many bytes texts have as JSON. The encoder counts more: it writes six bytes for
-// each of <, > and &, which pages in HTML need, and for the line separators of Unicode, which
-// old JavaScript needs. Those have three bytes of UTF-8.
+// jsonSize returns the size of texts as JSON, without the extra escapes of Go's encoder. By default
+// the encoder writes <, > and & as six bytes, for HTML pages. It also escapes Unicode's line
+// separators, for old JavaScript; in UTF-8 they have three bytes.
 func jsonSize(texts map[string]string) int {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
 	_ = encoder.Encode(texts)      // texts always encode
-	size := text.Len() - len("\n") // which Encode puts behind the value
+	size := text.Len() - len("\n") // Encode appends it to the value
 	for key, value := range texts {
 		for _, separator := range []string{"\u2028", "\u2029"} {
 			size -= strings.Count(key+value, separator) * (len(`\u2028`) - len(separator))
@@ -144,13 +144,13 @@ func distinct(events []string) []string {
 	return out
 }
 
-// onlyDisables is a change that is always possible.
+// onlyDisables reports whether the change only disables the webhook, which is always allowed.
 func (in WebhookInput) onlyDisables() bool {
 	return in.URL == nil && in.Events == nil && in.Enabled != nil && !*in.Enabled &&
 		!in.Description.IsSpecified() && in.Metadata == nil && !in.MaxPerSecond.IsSpecified()
 }
 
-// describe changes what the owner says about the webhook.
+// describe applies the changes of the description and the metadata.
 func (in WebhookInput) describe(update *db.WebhookUpdateOne, old *db.Webhook) {
 	if description := change.Value(in.Description); in.Description.IsSpecified() && !change.Same(description, old.Description) {
 		change.OrEmpty(description, update.SetDescription, update.ClearDescription)
@@ -160,8 +160,8 @@ func (in WebhookInput) describe(update *db.WebhookUpdateOne, old *db.Webhook) {
 	}
 }
 
-// throttle changes the limit. What waits under the one before has its turns still, and goes by
-// the new one when they come; a new line begins with the next who asks.
+// throttle applies the change of the rate limit. Waiting attempts keep their turns under the old
+// limit, and use the new limit when a turn comes. The next attempt that asks begins a new line.
 func (in WebhookInput) throttle(update *db.WebhookUpdateOne, old *db.Webhook) {
 	most := change.Value(in.MaxPerSecond)
 	if !in.MaxPerSecond.IsSpecified() || change.Same(most, old.MaxPerSecond) {

@@ -20,8 +20,8 @@ type Notice struct {
 	Subject, Text string
 }
 
-// DisabledNotice tells an admin that the service disabled a webhook. It is nil
-// where the webhook is gone meanwhile, or the admin is none any more.
+// DisabledNotice returns the e-mail that tells an admin about a webhook that the service has
+// disabled. It returns nil if the webhook no longer exists, or if the user is no longer an admin.
 func (s *Service) DisabledNotice(ctx context.Context, id publicid.Webhook, admin publicid.User) (*Notice, error) {
 	ctx = store.System(ctx, "a notice is the service's own")
 	client := s.store.Client()
@@ -43,11 +43,11 @@ func (s *Service) DisabledNotice(ctx context.Context, id publicid.Webhook, admin
 	if err != nil {
 		return nil, errors.Wrap(err, "load the organization")
 	}
-	// The host alone: path and query may hold tokens, and mail is read on the way.
+	// Only the host: path and query may hold tokens, and others can read mail in transit.
 	return &Notice{
 		To:      mail.Address{Name: to.Name, Address: to.Email},
 		Subject: fmt.Sprintf("Your webhook to %s was disabled", change.HostOf(hook.URL)),
-		// Without the member's name, which anybody may have chosen who adds members.
+		// The text omits the member's name, because anyone who can add members can choose it.
 		Text: fmt.Sprintf(disabledText, MaxConsecutiveFailures, of.Name, change.HostOf(hook.URL), id,
 			id, id, id),
 	}, nil

@@ -15,15 +15,16 @@ import (
 	"earshot/internal/store"
 )
 
-// NewRecovery is the window of a recovery. A nil Until is now, a nil EventType
-// every event that the webhook subscribes to.
+// NewRecovery is the window of a recovery. If Until is nil, the window ends now. If EventType is
+// nil, it covers every event to which the webhook subscribes.
 type NewRecovery struct {
 	Since     time.Time
 	Until     *time.Time
 	EventType *string
 }
 
-// check refuses a window that holds nothing, and cuts it at the moment.
+// check refuses an empty window. If the window ends in the future, check cuts it off at the current
+// time.
 func (in *NewRecovery) check(at time.Time) error {
 	var bad problem.Fields
 	bad.Moment("since", &in.Since)
@@ -42,10 +43,10 @@ func (in *NewRecovery) check(at time.Time) error {
 	return bad.Err()
 }
 
-// RecoverWebhook begins to replay every delivery of the webhook that was created
-// in the window, failed for good and wasn't replayed yet. The row is its outbox:
-// what follows is the Dispatcher's. A webhook that is disabled, doesn't subscribe to
-// the event that is asked for, or has a recovery that runs, is problem.Conflict.
+// RecoverWebhook starts a recovery. It replays every delivery of the webhook that was created in
+// the window, failed for good and was never replayed. The recovery's row is its outbox, from which
+// the Dispatcher continues. RecoverWebhook returns problem.Conflict if the webhook is disabled,
+// doesn't subscribe to the requested event, or already has a running recovery.
 func (s *Service) RecoverWebhook(ctx context.Context, id publicid.Webhook, in NewRecovery) (*db.Recovery, error) {
 	at := store.Now()
 	if err := in.check(at); err != nil {
@@ -53,7 +54,7 @@ func (s *Service) RecoverWebhook(ctx context.Context, id publicid.Webhook, in Ne
 	}
 	var made *db.Recovery
 	err := s.changes.Run(ctx, func(c *change.Change) error {
-		hook, err := lockWebhook(ctx, c, id, store.NoKeyUpdate) // so that of two requests one sees the other's
+		hook, err := lockWebhook(ctx, c, id, store.NoKeyUpdate) // so that the second of two requests sees the recovery of the first
 		if err != nil {
 			return err
 		}
@@ -77,7 +78,7 @@ func (s *Service) RecoverWebhook(ctx context.Context, id publicid.Webhook, in Ne
 
 const recoveryRunning = "recovery_running"
 
-// mustNotRecover is problem.Conflict where a recovery of the webhook runs.
+// mustNotRecover returns problem.Conflict if the webhook has a running recovery.
 func mustNotRecover(ctx context.Context, c *change.Change, id publicid.Webhook) error {
 	running, err := c.Recovery.Query().Where(recovery.WebhookID(id), recovery.StatusEQ(recovery.StatusRunning)).Only(ctx)
 	switch {

@@ -42,7 +42,7 @@ func TestARecovery(t *testing.T) {
 	})
 }
 
-// fails are deliveries of a webhook that failed for good, created at the moments.
+// fails makes deliveries that failed for good, created at the given times.
 func (n *tenant) fails(t *testing.T, hook string, of event.Type, created ...time.Time) []publicid.Delivery {
 	t.Helper()
 	ctx, client := n.Context(t.Context()), n.App.Store.Client()
@@ -63,7 +63,7 @@ func (n *tenant) hookID(t *testing.T, path string) publicid.Webhook {
 	return id
 }
 
-// pile are as many moments, all some seconds back.
+// pile returns count times, all a few seconds ago.
 func pile(count int) []time.Time {
 	at := make([]time.Time, count)
 	for i := range at {
@@ -72,7 +72,7 @@ func pile(count int) []time.Time {
 	return at
 }
 
-// runs does what the workflow does, to the end, and returns how often it asked.
+// runs does the workflow's work to the end, and returns the number of calls of RecoverNext.
 func (n *tenant) runs(t *testing.T, id publicid.Recovery) (pages int) {
 	t.Helper()
 	progress, err := n.App.Webhooks.CountRecovery(t.Context(), id)
@@ -85,7 +85,7 @@ func (n *tenant) runs(t *testing.T, id publicid.Recovery) (pages int) {
 	return pages
 }
 
-// replayed are the deliveries that the log's replays repeat, each as often as it was.
+// replayed counts how often each delivery of a webhook was replayed.
 func (n *tenant) replayed(t *testing.T, hook string) map[string]int {
 	t.Helper()
 	found := map[string]int{}
@@ -97,7 +97,7 @@ func (n *tenant) replayed(t *testing.T, hook string) map[string]int {
 	return found
 }
 
-// once are the ids, each of which was replayed once.
+// once is the result of replayed if each of the ids was replayed once.
 func once(ids ...publicid.Delivery) map[string]int {
 	want := map[string]int{}
 	for _, id := range ids {

@@ -20,19 +20,19 @@ import (
 	"earshot/internal/store"
 )
 
-// recoveryPage is how many deliveries a transaction replays: enough to make its
-// cost small, and few enough that a change of the webhook, which waits for it,
-// doesn't notice.
+// recoveryPage is the number of deliveries that one transaction replays. It is large enough to make
+// the cost of a transaction small. It is small enough that a change of the webhook, which waits for
+// the transaction, has no noticeable delay.
 const recoveryPage = 50
 
-// RecoveryProgress tells how far a recovery is. The status is the row's, and empty
-// where the recovery is gone with its webhook.
+// RecoveryProgress is the progress of a recovery. Status is the status of its row. It is empty if
+// the recovery was deleted with its webhook.
 type RecoveryProgress struct {
 	Status        string
 	StoppedReason string
 	// Since and Until are the window.
 	Since, Until time.Time
-	// Total is 0 until it is counted.
+	// Total is 0 until the deliveries are counted.
 	Total, Replayed int
 }
 
@@ -47,8 +47,7 @@ func progressOf(r *db.Recovery) RecoveryProgress {
 	return p
 }
 
-// CountRecovery counts what a recovery is going to replay, unless that was done
-// before.
+// CountRecovery counts the deliveries that a recovery is going to replay. It counts them only once.
 func (s *Service) CountRecovery(ctx context.Context, id publicid.Recovery) (RecoveryProgress, error) {
 	return s.onRecovery(ctx, id, func(ctx context.Context, c *change.Change, hook *db.Webhook, r *db.Recovery) (*db.Recovery, error) {
 		if r.Total != nil {
@@ -62,10 +61,10 @@ func (s *Service) CountRecovery(ctx context.Context, id publicid.Recovery) (Reco
 	})
 }
 
-// RecoverNext replays the next deliveries of a recovery, at most recoveryPage of
-// them. The row goes on in the same transaction, so nothing is replayed twice when
-// it is asked again after a kill. It completes the recovery when nothing is left, and
-// stops it when the webhook is disabled or doesn't subscribe to the event any more.
+// RecoverNext replays the next deliveries of a recovery, at most recoveryPage. The same transaction
+// advances the recovery's position, so a repetition after a kill replays nothing twice. RecoverNext
+// completes the recovery when nothing is left. It stops the recovery if the webhook is disabled or
+// no longer subscribes to the event.
 func (s *Service) RecoverNext(ctx context.Context, id publicid.Recovery) (RecoveryProgress, error) {
 	return s.onRecovery(ctx, id, recoverNext)
 }
@@ -99,13 +98,14 @@ func recoverNext(ctx context.Context, c *change.Change, hook *db.Webhook, r *db.
 	return update.Save(ctx)
 }
 
-// recoverable are the deliveries that a recovery has still to replay.
+// recoverable selects the deliveries that a recovery still has to replay.
 func recoverable(hook *db.Webhook, r *db.Recovery) []predicate.Delivery {
 	wanted := append(slices.Clone(hook.Events), string(event.WebhookTest))
 	if r.EventType != nil {
 		wanted = []string{*r.EventType}
 	}
-	// The id carries its moment, too, as in the list: with it only the window is read.
+	// The id contains its creation time. As in Deliveries, the bounds on the id limit the query to
+	// the window.
 	from := publicid.DeliveryAt(r.Since.Add(-time.Minute))
 	if r.Position != nil {
 		from = *r.Position
@@ -118,8 +118,8 @@ func recoverable(hook *db.Webhook, r *db.Recovery) []predicate.Delivery {
 	}
 }
 
-// notReplayed leaves out what was replayed, whatever became of that. It looks at the
-// replays of what comes after from: a join would read the older ones for each page.
+// notReplayed leaves out deliveries that were already replayed, regardless of the result. It looks
+// only at replays of deliveries after from: a join would read the older replays for each page.
 func notReplayed(from publicid.Delivery) predicate.Delivery {
 	return func(s *sql.Selector) {
 		replay := sql.Table(delivery.Table).As("replay")
@@ -130,9 +130,9 @@ func notReplayed(from publicid.Delivery) predicate.Delivery {
 	}
 }
 
-// onRecovery runs fn for the service on a recovery that is running, with its row locked,
-// so that one at a time goes on with it, and whatever the billing state: what was accepted
-// happens. One that has ended stays as it is.
+// onRecovery runs fn for the service on a running recovery and returns the progress. It locks the
+// recovery's row, so only one caller at a time advances it. It ignores the billing state, because
+// the service has accepted the recovery. A recovery that has ended stays as it is.
 func (s *Service) onRecovery(ctx context.Context, id publicid.Recovery,
 	fn func(ctx context.Context, c *change.Change, hook *db.Webhook, r *db.Recovery) (*db.Recovery, error),
 ) (p RecoveryProgress, err error) {

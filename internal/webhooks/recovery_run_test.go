@@ -16,7 +16,8 @@ import (
 	"earshot/internal/testkit/apptest"
 )
 
-// The use cases are the workflow's here; workflows tests the run itself.
+// These tests call the use cases in place of the workflow. Package workflows tests the workflow
+// itself.
 
 func recoversTheWindow(t *testing.T, n *tenant) {
 	hook := n.Hook(t)
@@ -39,7 +40,7 @@ func recoversTheWindow(t *testing.T, n *tenant) {
 	require.Equal(t, "pending", replay["status"])
 }
 
-// told is how a recovery is, in short.
+// told summarizes the state of a recovery.
 func told(r object) string {
 	text := r["status"].(string)
 	if reason, ok := r["stoppedReason"].(string); ok {
@@ -95,7 +96,7 @@ func recoversByPage(t *testing.T, n *tenant) {
 	id := n.Recover(t, hook, apptest.Minute())
 	at := hook + "/recoveries/" + id.String()
 	for _, want := range []string{"running 50 of 120", "running 100 of 120", "completed 120 of 120", "completed 120 of 120"} {
-		// The count is made once, whoever asks for it.
+		// Only the first call counts.
 		_, err := n.App.Webhooks.CountRecovery(t.Context(), id)
 		require.NoError(t, err)
 		_, err = n.App.Webhooks.RecoverNext(t.Context(), id)
@@ -110,7 +111,7 @@ func recoversInTurns(t *testing.T, n *tenant) {
 	failed := n.fails(t, hook, event.PostCreated, pile(64)...)
 	id := n.Recover(t, hook, apptest.Minute())
 	var all sync.WaitGroup
-	// As after a kill that was none.
+	// Several callers at once, as after a worker that was believed dead but still runs.
 	for range 4 {
 		all.Go(func() {
 			for {
@@ -128,7 +129,7 @@ func recoversInTurns(t *testing.T, n *tenant) {
 	require.Equal(t, 64, row.Replayed)
 }
 
-// midway is a recovery whose first page of two is done.
+// midway makes a recovery that has finished the first of its two pages.
 func (n *tenant) midway(t *testing.T, hook string, body object) publicid.Recovery {
 	t.Helper()
 	n.fails(t, hook, event.PostCreated, pile(51)...)

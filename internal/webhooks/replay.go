@@ -17,20 +17,20 @@ import (
 	"earshot/internal/store"
 )
 
-// Why a webhook is sent nothing.
+// Reasons for which a webhook takes no delivery.
 const (
 	webhookDisabled = "webhook_disabled"
 	notSubscribed   = "not_subscribed"
 )
 
-// ReplayDelivery sends the payload of a delivery once more, as a new delivery
-// (specification, Replay rules). A webhook that is disabled or no longer
-// subscribes to the event is problem.Conflict.
+// ReplayDelivery sends the payload of a delivery again, as a new delivery (specification, Replay
+// rules). It returns problem.Conflict if the webhook is disabled or no longer subscribes to the
+// event.
 func (s *Service) ReplayDelivery(ctx context.Context, of publicid.Webhook, id publicid.Delivery) (*db.Delivery, error) {
 	var made *db.Delivery
 	err := s.changes.Run(ctx, func(c *change.Change) error {
-		// Held, so that the retention doesn't take it away with its event meanwhile; and
-		// before the webhook, as the deletion of a webhook takes them.
+		// The lock prevents the retention from removing the delivery and its event in the meantime.
+		// It comes before the webhook's lock, in the same order as in the deletion of a webhook.
 		old, missing := onlyDelivery(ctx, c.Delivery.Query().Where(delivery.ID(id), delivery.WebhookID(of)).ForShare(store.KeyShare))
 		if missing != nil && !problem.Is(missing, problem.NotFound) {
 			return missing
@@ -55,10 +55,10 @@ func (s *Service) ReplayDelivery(ctx context.Context, of publicid.Webhook, id pu
 	return made, err
 }
 
-// ReplayAs is ReplayDelivery for an operator, who names nothing but the delivery.
-// It acts for the service, in the delivery's organization and whatever the billing
-// state. The new delivery has the id that is given; where there is one of that id,
-// this was done before and isn't done again.
+// ReplayAs is ReplayDelivery for an operator, and needs only the delivery's id. It acts for the
+// service in the delivery's organization, in any billing state. The parameter as is the id
+// of the new delivery. If a delivery with this id exists, the replay was done before and ReplayAs
+// does nothing.
 func (s *Service) ReplayAs(ctx context.Context, id, as publicid.Delivery) error {
 	all := store.System(ctx, "an operator names the delivery alone")
 	old, err := onlyDelivery(all, s.store.Client().Delivery.Query().Where(delivery.ID(id)))
@@ -83,7 +83,7 @@ func (s *Service) ReplayAs(ctx context.Context, id, as publicid.Delivery) error 
 		if err := mustTake(hook, &old.EventType); err != nil {
 			return err
 		}
-		// Created when its id was: lists go by the one and filter by the other.
+		// The creation time is that of the id, because lists sort by the id and filter by the time.
 		made, err := store.Inserted(c.Send(hook, as, old.EventID, old.EventType, as.Time()).SetReplayOf(id).
 			OnConflict(sql.DoNothing()).Exec(ctx))
 		if made {
@@ -93,7 +93,7 @@ func (s *Service) ReplayAs(ctx context.Context, id, as publicid.Delivery) error 
 	})
 }
 
-// mustTake is problem.Conflict where a webhook is sent no such event.
+// mustTake returns problem.Conflict if the webhook doesn't take this event.
 func mustTake(hook *db.Webhook, eventType *string) error {
 	switch reason := rejection(hook, eventType); reason {
 	case "":
@@ -106,8 +106,9 @@ func mustTake(hook *db.Webhook, eventType *string) error {
 	}
 }
 
-// rejection is why a webhook is sent no such event, or nothing at all where that is
-// nil; empty where it is sent. A test needs no subscription.
+// rejection returns the reason for which the webhook doesn't take this event. With a nil eventType,
+// it returns the reason for which the webhook takes no event at all. It is empty if there is no
+// reason. A test needs no subscription.
 func rejection(hook *db.Webhook, eventType *string) string {
 	switch {
 	case !hook.Enabled:
@@ -118,7 +119,7 @@ func rejection(hook *db.Webhook, eventType *string) string {
 	return ""
 }
 
-// lockWebhook returns problem.NotFound where there is none.
+// lockWebhook returns problem.NotFound if there is no such webhook.
 func lockWebhook(ctx context.Context, c *change.Change, id publicid.Webhook, lock sql.LockOption) (*db.Webhook, error) {
 	hook, err := c.Webhook.Query().Where(webhook.ID(id)).ForShare(lock).Only(ctx)
 	if db.IsNotFound(err) {

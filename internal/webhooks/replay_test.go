@@ -50,7 +50,7 @@ func TestAReplayIsSentAsTheFirstDeliveryWas(t *testing.T) {
 	require.NotEqual(t, first.DeliveryID(), second.DeliveryID())
 }
 
-// aDelivery is a webhook that subscribes to everything, and the path of its
+// aDelivery makes a webhook that subscribes to everything. It returns its path and the path of its
 // first delivery.
 func (n *tenant) aDelivery(t *testing.T) (hook, path string) {
 	t.Helper()
@@ -82,7 +82,7 @@ func replayOnce(t *testing.T, n *tenant) {
 	require.Len(t, n.Recorded(t), 1, "it is no new event")
 }
 
-// payload are the bytes that the log shows of a delivery.
+// payload returns the payload of a delivery, as the log shows it.
 func (n *tenant) payload(t *testing.T, path string) string {
 	t.Helper()
 	var shown struct {
@@ -211,7 +211,7 @@ func replayAs(t *testing.T, n *tenant) {
 	require.Equal(t, as.Time(), apptest.Moment(t, made, "createdAt"), "the list and its filter go by the same")
 }
 
-// deletedHook is the path of a delivery that went with its webhook.
+// deletedHook returns the path of a delivery that was deleted with its webhook.
 func (n *tenant) deletedHook(t *testing.T) string {
 	t.Helper()
 	hook, path := n.aDelivery(t)

@@ -14,12 +14,14 @@ import (
 	"earshot/webhook"
 )
 
-// A week: a receiver that can't be changed within one has a standing second secret.
+// One week. A receiver that can't be changed within a week would in effect have a permanent second
+// secret.
 const maxSecretOverlap = 7 * 24 * 60 * 60
 
-// RotateSecret gives a webhook a new signing secret and returns it, for the only time. For the
-// overlap, in seconds, attempts are signed with the secret before it, too; nil is a day, and 0
-// ends it at once, as a further rotation does.
+// RotateSecret gives a webhook a new signing secret and returns it. The secret is never shown
+// again. During the overlap, attempts are also signed with the former secret. The overlap is in
+// seconds; nil is one day, and 0 ends the former secret immediately. A further rotation also ends
+// the former secret.
 func (s *Service) RotateSecret(ctx context.Context, id publicid.Webhook, overlap *int) (*db.Webhook, string, error) {
 	var bad problem.Fields
 	lasts := bad.Overlap(overlap, maxSecretOverlap)
@@ -41,7 +43,8 @@ func (s *Service) RotateSecret(ctx context.Context, id publicid.Webhook, overlap
 		}
 		at := store.Now()
 		update := c.Webhook.UpdateOneID(id).SetSecretSealed(s.secrets.Seal(id.String(), secret)).SetUpdatedAt(at)
-		// One whose sealing key is gone signs nothing, and would be missed at each attempt.
+		// A former secret whose sealing key is lost can't sign, and every attempt would report it
+		// as unreadable.
 		_, lost := s.secrets.Open(id.String(), old.SecretSealed)
 		if lasts == 0 || lost != nil {
 			update.ClearFormerSecretSealed().ClearFormerSecretUntil()

@@ -13,7 +13,7 @@ import (
 	"earshot/webhook"
 )
 
-// rotating is a webhook that is tried out after rotations of its secret.
+// rotating is a webhook that sends test deliveries after rotations of its secret.
 type rotating struct {
 	*vault
 	receiver *testkit.Receiver
@@ -30,7 +30,7 @@ func newRotating(t *testing.T) (r *rotating, secret string) {
 	return r, made.Data()["secret"].(string)
 }
 
-// rotateSecret rotates, and returns the new secret.
+// rotateSecret rotates the secret and returns the new one.
 func (r *rotating) rotateSecret(body object) string {
 	r.t.Helper()
 	made := r.Do(r.t, http.MethodPost, "/v1/webhooks/"+r.id+"/rotate-secret", body)
@@ -38,8 +38,8 @@ func (r *rotating) rotateSecret(body object) string {
 	return made.Data()["secret"].(string)
 }
 
-// accepts tells which of the secrets a receiver may have to accept the next delivery: by our own
-// verifier, by Stripe's, and by the one of Standard Webhooks, which have to agree.
+// accepts reports for each secret whether a receiver with that secret accepts the next delivery.
+// Our verifier, Stripe's and that of Standard Webhooks have to agree.
 func (r *rotating) accepts(secrets ...string) (accepted []bool) {
 	r.t.Helper()
 	sent := r.Do(r.t, http.MethodPost, "/v1/webhooks/"+r.id+"/test", nil)

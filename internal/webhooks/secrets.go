@@ -14,8 +14,8 @@ import (
 	"earshot/internal/store"
 )
 
-// NewBox makes the box that webhook secrets and URLs are sealed in. The first key
-// seals, all of them open.
+// NewBox makes the box that seals webhook secrets and URLs. It seals with the first key and opens
+// with all of them.
 func NewBox(keys config.SecretKeys) (*seal.Box, error) {
 	box := seal.New()
 	for _, k := range keys {
@@ -26,17 +26,17 @@ func NewBox(keys config.SecretKeys) (*seal.Box, error) {
 	return box, nil
 }
 
-// ownerOfURL is whom a sealed URL belongs to: not the secret's owner, so that neither
-// opens in the other's place.
+// ownerOfURL is the owner under which a URL is sealed. It differs from the secret's owner, so that
+// neither value opens in place of the other.
 func ownerOfURL(id publicid.Webhook) string { return id.String() + ".url" }
 
 func (s *Service) sealURL(id publicid.Webhook, url string) []byte {
 	return s.secrets.Seal(ownerOfURL(id), url)
 }
 
-// WebhookURL is the whole URL of a webhook, from what its row has: the URL's beginning
-// and the sealed one, or the whole one where none was sealed yet. It returns
-// seal.ErrUnreadable.
+// WebhookURL returns the whole URL of a webhook from its row. The row has the URL's origin in plain
+// and the whole URL sealed. If the URL was never sealed, the row has the whole URL in plain.
+// WebhookURL returns seal.ErrUnreadable if no key opens the URL.
 func WebhookURL(box *seal.Box, id publicid.Webhook, plain string, sealed []byte) (string, error) {
 	if len(sealed) == 0 {
 		return plain, nil
@@ -44,7 +44,7 @@ func WebhookURL(box *seal.Box, id publicid.Webhook, plain string, sealed []byte)
 	return box.Open(ownerOfURL(id), sealed)
 }
 
-// openURL puts the whole URL into a webhook that was loaded.
+// openURL sets the whole URL in a webhook that was loaded.
 func (s *Service) openURL(w *db.Webhook) error {
 	whole, err := WebhookURL(s.secrets, w.ID, w.URL, w.URLSealed)
 	if err != nil {
@@ -54,25 +54,25 @@ func (s *Service) openURL(w *db.Webhook) error {
 	return nil
 }
 
-// rotatePage is how many webhooks a rotation seals anew in one transaction: a few
-// milliseconds, in which nothing that delivers waits for long.
+// rotatePage is the number of webhooks that one transaction of a rotation seals again. The
+// transaction takes a few milliseconds, so no delivery waits long for it.
 const rotatePage = 100
 
-// Rotation tells what a rotation did.
+// Rotation is the result of a rotation.
 type Rotation struct {
-	// KeyID is the key that everything is to be sealed with.
+	// KeyID is the key that should seal everything.
 	KeyID string
-	// Rotated webhooks were sealed anew, Left ones still have something sealed with
-	// another key: those that are Unreadable, because their key isn't known or the
-	// value is damaged, and those that other processes made meanwhile.
+	// Rotated counts the webhooks that were sealed again. Left counts those that still have a value
+	// sealed with another key: the Unreadable ones, and webhooks that other processes made in the
+	// meantime. A webhook is Unreadable if its key is unknown or its value is damaged.
 	Rotated, Left int
 	Unreadable    []publicid.Webhook
 }
 
-// RotateSecrets seals anew, with the first key, every webhook's secret and URL that
-// isn't sealed with it. It may run beside the service, end at any moment and be run
-// again: what a webhook is changed to meanwhile stays. Progress gets the number of
-// webhooks done so far, after each page.
+// RotateSecrets seals every webhook's secret and URL with the first key, unless they already are.
+// It may run beside the service. It can be interrupted at any moment and repeated. Changes that a
+// webhook gets in the meantime are kept. After each page it calls progress with the number of
+// webhooks done so far.
 func (s *Service) RotateSecrets(ctx context.Context, progress func(done int)) (Rotation, error) {
 	r := Rotation{KeyID: s.secrets.KeyID()}
 	for last := (publicid.Webhook{}); ; {
@@ -87,7 +87,7 @@ func (s *Service) RotateSecrets(ctx context.Context, progress func(done int)) (R
 		if err != nil {
 			return r, err
 		}
-		if missed == 0 { // else some were changed meanwhile: the page is read again
+		if missed == 0 { // otherwise some were changed in the meantime: read the page again
 			last = stale[len(stale)-1].Webhook
 		}
 		r.Rotated += changed
@@ -140,14 +140,15 @@ func (s *Service) reseal(o store.Sealed) (store.Sealed, error) {
 	}, nil
 }
 
-// KeyUse is how many webhooks need a key, and whether this process has it.
+// KeyUse counts the webhooks and the widget secrets that need a key. Readable reports whether this
+// process has the key.
 type KeyUse struct {
 	store.KeyUse
 	Readable bool
 }
 
-// SecretKeys tells which keys the database needs, by their names. No key, "", stands
-// for webhooks whose URL isn't sealed yet.
+// SecretKeys lists the keys that the database needs, by name. The empty name stands for webhooks
+// whose URL isn't sealed yet.
 func (s *Service) SecretKeys(ctx context.Context) ([]KeyUse, error) {
 	uses, err := s.store.KeyUses(ctx)
 	if err != nil {
@@ -160,9 +161,8 @@ func (s *Service) SecretKeys(ctx context.Context) ([]KeyUse, error) {
 	return all, nil
 }
 
-// warnOfUnreadable says at the start which keys are missing: otherwise the first word
-// of it is a delivery that is put off. It keeps nothing from starting, because
-// everything else works.
+// warnOfUnreadable logs at startup which keys are missing. Otherwise the first sign of it would be
+// a postponed delivery. It doesn't prevent the start, because everything else works.
 func (s *Service) warnOfUnreadable(ctx context.Context) {
 	uses, err := s.SecretKeys(ctx)
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 	"earshot/internal/webhooks"
 )
 
-// vault is a service with the keys test, which seals, and k2, with an organization.
+// vault is a service with an organization and two keys: test, which seals, and k2.
 type vault struct {
 	*tenant
 	t  *testing.T
@@ -42,10 +42,10 @@ func newVault(t *testing.T) *vault {
 	return &vault{tenant: &tenant{app.Tenant(t)}, t: t, db: c}
 }
 
-// keyOf is the key of a name.
+// keyOf returns the key with this name.
 func keyOf(name string) []byte { return bytes.Repeat([]byte{name[1]}, 32) }
 
-// with is the domain of a process that has these keys.
+// with returns the service of a process that has these keys.
 func (v *vault) with(names ...string) *webhooks.Service {
 	v.t.Helper()
 	var keys config.SecretKeys
@@ -86,7 +86,7 @@ func (v *vault) exec(sql, webhook string) {
 	require.EqualValues(v.t, 1, tag.RowsAffected())
 }
 
-// keysInUse are the keys' names with how many webhooks need them.
+// keysInUse returns the number of webhooks that need each key.
 func (v *vault) keysInUse() map[string]int {
 	v.t.Helper()
 	uses, err := v.with("k9").SecretKeys(v.t.Context())
@@ -102,7 +102,7 @@ func TestARotationSealsEverySecretAndURLAnewAndChangesNeither(t *testing.T) {
 	t.Parallel()
 	v := newVault(t)
 	receiver := testkit.NewReceiver(t)
-	v.Register(t, receiver, "post.created") // and checks signatures with the secret from now on
+	v.Register(t, receiver, "post.created") // the receiver checks signatures with the secret from now on
 	v.register(120)                         // more than a page
 	before := v.Do(t, http.MethodGet, "/v1/webhooks?limit=100", nil).Raw
 	require.Equal(t, map[string]int{"test": 121}, v.keysInUse())
@@ -169,7 +169,7 @@ func TestAWebhookThatIsChangedDuringARotationStaysChanged(t *testing.T) {
 	}
 }
 
-// Rows from before URLs were sealed have the whole URL in plain.
+// Rows from before the URLs were sealed hold the whole URL in plain.
 func TestAWebhookFromBeforeURLsWereSealedWorksAndIsSealedByTheRotation(t *testing.T) {
 	t.Parallel()
 	v := newVault(t)
@@ -219,7 +219,7 @@ func TestAURLThatCanNotBeOpenedIsOurFaultAndTheWebhookCanStillBeDisabled(t *test
 	require.Equal(t, http.StatusOK, v.Do(t, http.MethodGet, "/v1/webhooks/"+id+"/deliveries", nil).Status)
 	enable := map[string]any{"enabled": true}
 	require.Equal(t, "ERR_INTERNAL", v.Do(t, http.MethodPatch, "/v1/webhooks/"+id, enable).Code())
-	for range 2 { // the second time it is already
+	for range 2 { // the second time it is already disabled
 		disabled := v.Patch(t, "/v1/webhooks/"+id, object{"enabled": false})
 		require.Equal(t, []any{false, "https://example.com"}, []any{disabled["enabled"], disabled["url"]})
 	}

@@ -34,7 +34,7 @@ func TestNoKeyAndNoSecretIsStoredInClear(t *testing.T) {
 	}
 }
 
-// everything is the text of every row of every table; bytes are in hex.
+// everything returns the text of every row of every table, with bytes in hex.
 func everything(t *testing.T, app *apptest.App) string {
 	t.Helper()
 	c, err := pgx.Connect(t.Context(), app.Config.DatabaseURL)

@@ -1,6 +1,5 @@
-// Package webhooks keeps the receivers of events and the log of what they were sent:
-// webhooks, deliveries, replays, recoveries, and failures in a row. README.md states
-// the rules.
+// Package webhooks manages webhooks and their delivery log: deliveries, replays, recoveries and
+// failure streaks. README.md states the rules.
 package webhooks
 
 import (
@@ -17,11 +16,11 @@ import (
 	"earshot/internal/store"
 )
 
-// Settings are what a deployment chooses.
+// Settings are the options of a deployment.
 type Settings struct {
-	// Cap is how many webhooks an organization on a paid plan may have.
+	// Cap is the maximum number of webhooks of an organization on a paid plan.
 	Cap int
-	// FeedOff says that not all events are kept, so that there is no feed of them.
+	// FeedOff turns the event feed off, because the deployment doesn't keep all events.
 	FeedOff bool
 }
 
@@ -33,16 +32,15 @@ type Service struct {
 	secrets  *seal.Box
 	settings Settings
 	log      *slog.Logger
-	// feeds reads what the feeds of organizations reach to, for all who wait for an event.
+	// feeds reads the bounds of organizations' feeds for all waiting requests.
 	feeds *batch.Batcher[publicid.Organization, store.Feed]
-	// waiting has a place for each of them.
+	// waiting limits the waiting requests.
 	waiting *inflight.Room[publicid.Organization]
-	// health has the reads of webhooks' health that are under way, by webhook.
+	// health shares concurrent reads of a webhook's health.
 	health singleflight.Group
 }
 
-// New makes the service from its collaborators. The guard judges URLs, and the box
-// holds secrets and URLs.
+// New makes the service. The guard checks URLs, and the box seals secrets and URLs.
 func New(s *store.Store, changes *change.Runner, guard send.Guard, secrets *seal.Box, settings Settings, log *slog.Logger) *Service {
 	return &Service{
 		store: s, changes: changes, guard: guard, secrets: secrets, settings: settings, log: log,

@@ -11,7 +11,7 @@ func TestMain(m *testing.M) { apptest.Main(m, apptest.WithWorker(worker.Module))
 
 type object = map[string]any
 
-// tenant is an organization with what these tests ask of it.
+// tenant is an organization with the helpers of these tests.
 type tenant struct{ *apptest.Tenant }
 
 func together(t *testing.T, tests map[string]func(*testing.T, *tenant), environ ...string) {
@@ -19,7 +19,7 @@ func together(t *testing.T, tests map[string]func(*testing.T, *tenant), environ 
 	apptest.Together(t, func(n *apptest.Tenant) *tenant { return &tenant{n} }, tests, environ...)
 }
 
-// on is a tenant of another plan in the same service.
+// on makes a tenant on another plan in the same service.
 func (n *tenant) on(t *testing.T, plan string) *tenant {
 	t.Helper()
 	return &tenant{n.App.TenantOn(t, plan)}

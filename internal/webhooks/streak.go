@@ -13,15 +13,14 @@ import (
 	"earshot/internal/store"
 )
 
-// MaxConsecutiveFailures of a webhook's deliveries disable it (specification,
-// Delivery and retries).
+// MaxConsecutiveFailures is the number of failed deliveries in a row that disables a webhook
+// (specification, Delivery and retries).
 const MaxConsecutiveFailures = 50
 
-// Streak is how many deliveries of a webhook failed for good since the last one
-// that succeeded, or since it was enabled.
+// Streak is the number of a webhook's deliveries that failed for good since its last success, or
+// since it was enabled.
 type Streak struct {
-	// Open says that there is something to follow: the webhook is there, enabled,
-	// and failing.
+	// Open is true if there is a streak to follow: the webhook exists, is enabled and is failing.
 	Open         bool
 	Organization publicid.Organization
 	Failures     int
@@ -44,9 +43,11 @@ func (s *Service) Streak(ctx context.Context, id publicid.Webhook) (Streak, erro
 	}, nil
 }
 
-// DisableFailing disables a webhook whose streak has reached the limit, and tells
-// whether it did and which admins to tell of it. Run names who asks: asking again
-// gets the same answer, whatever happened to the webhook meanwhile.
+// DisableFailing disables a webhook whose streak has reached the limit. It reports whether it did,
+// and returns the admins who should get a notice.
+//
+// The parameter run identifies the caller. A repeated call with the same run gets the same answer,
+// even if the webhook was changed in the meantime.
 func (s *Service) DisableFailing(ctx context.Context, id publicid.Webhook, run string) (admins []publicid.User, disabled bool, err error) {
 	found, err := s.store.Client().Webhook.Get(store.System(ctx, "a streak is followed by the service"), id)
 	if db.IsNotFound(err) {
@@ -88,14 +89,15 @@ func (s *Service) DisableFailing(ctx context.Context, id publicid.Webhook, run s
 	return admins, disabled, err
 }
 
-// isAdmin is who is told of what goes wrong.
+// isAdmin selects the recipients of notices about problems.
 var isAdmin = user.RoleIn(user.RoleOwner, user.RoleAdmin)
 
-// maxMailedAdmins is enough that somebody sees it. Whoever adds members chooses the addresses,
-// and the mail server sends to all of them.
+// maxMailedAdmins limits the recipients of a notice; 50 are enough for somebody to see it. A limit
+// is necessary because members choose the addresses of new members, and the mail server sends to
+// all of them.
 const maxMailedAdmins = 50
 
-// adminsOf are an organization's owners and admins, the oldest.
+// adminsOf returns the oldest owners and admins of an organization.
 func adminsOf(ctx context.Context, c *db.Client, organization publicid.Organization) ([]publicid.User, error) {
 	admins, err := c.User.Query().Where(user.OrganizationID(organization), isAdmin).
 		Order(db.Asc(user.FieldID)).Limit(maxMailedAdmins).All(ctx)

@@ -17,7 +17,7 @@ import (
 	"earshot/internal/webhooks"
 )
 
-// failing is a webhook with a streak.
+// failing makes a webhook with a streak of failures.
 func (n *tenant) failing(t *testing.T, failures int) publicid.Webhook {
 	t.Helper()
 	id, err := publicid.Parse[publicid.Webhook](n.Listen(t))
@@ -82,7 +82,7 @@ func TestAStreakDisablesAWebhookOnce(t *testing.T) {
 		"and a run that asks again, after a kill, hears the same": func(t *testing.T, n *tenant) {
 			id := n.failing(t, webhooks.MaxConsecutiveFailures)
 			n.disable(t, id, "run")
-			// Though its owner has enabled it meanwhile.
+			// The owner has enabled it in the meantime.
 			n.Make(t, http.MethodPatch, "/v1/webhooks/"+id.String(), object{"enabled": true})
 			admins, disabled := n.disable(t, id, "run")
 			require.True(t, disabled)

@@ -12,8 +12,8 @@ import (
 	"earshot/internal/store"
 )
 
-// TryWebhook sends a webhook.test to one webhook, whatever it subscribes to. One
-// that is disabled is problem.Conflict.
+// TryWebhook sends a webhook.test to one webhook, regardless of its subscriptions. It returns
+// problem.Conflict if the webhook is disabled.
 func (s *Service) TryWebhook(ctx context.Context, id publicid.Webhook) (*db.Delivery, error) {
 	var made *db.Delivery
 	err := s.changes.Run(ctx, func(c *change.Change) error {

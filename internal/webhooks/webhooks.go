@@ -18,9 +18,9 @@ import (
 	"earshot/webhook"
 )
 
-// RegisterWebhook makes a webhook and returns its signing secret, for the only
-// time. It has to have a URL and events, and is enabled. It needs a paid plan and room under
-// the cap: else problem.PlanLimit.
+// RegisterWebhook makes an enabled webhook and returns its signing secret, which is never shown
+// again. A URL and events are required. It returns problem.PlanLimit on the free plan, or if the
+// organization has reached the cap.
 func (s *Service) RegisterWebhook(ctx context.Context, in WebhookInput) (*db.Webhook, string, error) {
 	if err := s.checkNewWebhook(in); err != nil {
 		return nil, "", err
@@ -61,8 +61,8 @@ func (s *Service) RegisterWebhook(ctx context.Context, in WebhookInput) (*db.Web
 	return made, secret, err
 }
 
-// Webhooks lists the organization's webhooks, oldest first, all of them unless a page
-// is asked for.
+// Webhooks lists the organization's webhooks, oldest first. It returns all of them unless the
+// caller asks for a page.
 func (s *Service) Webhooks(ctx context.Context, q page.Query) (page.Page[*db.Webhook], error) {
 	var bad problem.Fields
 	limit := q.Whole(&bad, s.settings.Cap)
@@ -96,7 +96,7 @@ func (s *Service) Webhook(ctx context.Context, id publicid.Webhook) (*db.Webhook
 	return found, s.openURL(found)
 }
 
-// loadWebhook is Webhook without the whole URL.
+// loadWebhook is Webhook with only the origin of the URL.
 func (s *Service) loadWebhook(ctx context.Context, id publicid.Webhook) (*db.Webhook, error) {
 	found, err := s.store.Client().Webhook.Get(ctx, id)
 	if db.IsNotFound(err) {
@@ -108,10 +108,9 @@ func (s *Service) loadWebhook(ctx context.Context, id publicid.Webhook) (*db.Web
 	return found, nil
 }
 
-// UpdateWebhook changes a webhook. Deliveries that are under way go by the new
-// URL from their next attempt on, and end there when it is disabled. To disable it and
-// nothing else is possible whatever the billing state, and where its URL can't be
-// opened: then only the URL's origin is returned.
+// UpdateWebhook changes a webhook. Pending deliveries use the new URL from their next attempt on,
+// and end there if the webhook is disabled. A change that only disables the webhook works in every
+// billing state, even if the URL can't be opened. In that case only the URL's origin is returned.
 func (s *Service) UpdateWebhook(ctx context.Context, id publicid.Webhook, in WebhookInput) (*db.Webhook, error) {
 	if err := s.checkWebhook(in); err != nil {
 		return nil, err
@@ -131,7 +130,7 @@ func (s *Service) UpdateWebhook(ctx context.Context, id publicid.Webhook, in Web
 		}
 		unreadable := s.openURL(old)
 		if unreadable != nil && in.URL == nil && !in.onlyDisables() {
-			return unreadable // a new URL mends it, and needs no old one
+			return unreadable // a new URL repairs it, and the old one isn't needed for that
 		}
 		if err := change.Judge(ctx, old); err != nil {
 			return err
@@ -173,12 +172,12 @@ func setEnabled(update *db.WebhookUpdateOne, enabled bool, at time.Time) {
 	}
 }
 
-// DeleteWebhook takes a webhook and its log away: for everybody at once, and from the
-// database page by page afterwards, by the retention. Deliveries under way end quietly.
+// DeleteWebhook deletes a webhook and its log. Both are invisible from then on, and the retention
+// removes the rows later, page by page. Deliveries in progress end quietly.
 func (s *Service) DeleteWebhook(ctx context.Context, id publicid.Webhook) error {
 	return s.changes.Run(ctx, func(c *change.Change) error {
-		// FOR UPDATE waits for changes that are sending something to it, so that their
-		// deliveries are there when its rows are removed.
+		// FOR UPDATE waits for transactions that are adding deliveries to the webhook. Their
+		// deliveries therefore exist when the retention removes its rows.
 		hook, err := c.Webhook.Query().Where(entwebhook.ID(id)).ForUpdate().Only(ctx)
 		if db.IsNotFound(err) {
 			return problem.Missing("webhook")

@@ -175,12 +175,12 @@ func filterLog(t *testing.T, n *tenant) {
 	}
 }
 
-// mixedLog is the path of a log of 17 deliveries of two types, of which every
-// third one stands in the same state, and what it shows.
+// mixedLog makes a log of 17 deliveries of two types, in which every third delivery is in the same
+// state. It returns the log's path and its rows.
 func (n *tenant) mixedLog(t *testing.T) (path string, rows []any) {
 	t.Helper()
 	path = "/v1/webhooks/" + n.Listen(t) + "/deliveries"
-	n.Listen(t) // its log must not mix in
+	n.Listen(t) // another webhook, whose log must not appear
 	post := n.Post(t)
 	for range 8 {
 		n.Comment(t, post, "")

@@ -8,7 +8,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// document is what the SDKs are made of in api/openapi.yaml, in the order in which it is written there.
+// document is the part of api/openapi.yaml that the SDKs use, in the order of the file.
 type document struct {
 	Info struct {
 		Version string `yaml:"version"`
@@ -69,7 +69,7 @@ type rawSchema struct {
 	Required    []string            `yaml:"required"`
 	Properties  ordered[*rawSchema] `yaml:"properties"`
 	Items       *rawSchema          `yaml:"items"`
-	// Others is additionalProperties, which is a schema or whether there may be any.
+	// Others is additionalProperties: a schema, or whether other members are allowed.
 	Others yaml.Node    `yaml:"additionalProperties"`
 	AllOf  []*rawSchema `yaml:"allOf"`
 	OneOf  []*rawSchema `yaml:"oneOf"`

@@ -44,7 +44,7 @@ func golang(api *API) (map[string][]byte, error) {
 // initialisms are words that Go writes in capitals.
 var initialisms = map[string]string{"api": "API", "id": "ID", "ids": "IDs", "json": "JSON", "mrr": "MRR", "url": "URL"}
 
-// goWords takes a name apart: at capitals, and at whatever is no letter or digit.
+// goWords splits a name at capitals, and at characters that are neither letters nor digits.
 func goWords(name string) (words []string) {
 	begin := true
 	for _, r := range name {
@@ -78,7 +78,8 @@ func goLocal(name string) string {
 	return first + goName(name)[len(first):]
 }
 
-// goTypeName is the name of an object. Event is what all payloads are in Go.
+// goTypeName is the name of an object. In Go, Event is the interface of all payloads, so the object
+// of that name becomes FeedEvent.
 func goTypeName(name string) string {
 	if name == "Event" {
 		return "FeedEvent"
@@ -86,7 +87,8 @@ func goTypeName(name string) string {
 	return goName(name)
 }
 
-// goConstant is the name of an enum's value. Those of error codes are what errors.Is is asked for.
+// goConstant is the name of an enum's value. Error codes have short names, because they are the
+// targets of errors.Is.
 func goConstant(e *Enum, value string) string {
 	if e.Name == "ErrorCode" {
 		return goName(strings.ToLower(value))
@@ -94,7 +96,7 @@ func goConstant(e *Enum, value string) string {
 	return goName(e.Name) + goName(value)
 }
 
-// goValue is the type of a value that is there and isn't null.
+// goValue is the type of a value that is present and not null.
 func goValue(r Ref) string {
 	switch r.Type {
 	case "string", "any":
@@ -121,7 +123,7 @@ func goValue(r Ref) string {
 	panic("a type that Go has no name for: " + r.Type)
 }
 
-// goRef is the type of a value that is there.
+// goRef is the type of a value that is present.
 func goRef(r Ref) string {
 	if r.Nullable && !goHoldsNil(r) {
 		return "*" + goValue(r)
@@ -131,8 +133,8 @@ func goRef(r Ref) string {
 
 func goHoldsNil(r Ref) bool { return slices.Contains([]string{"any", "list", "map", "event"}, r.Type) }
 
-// goMember is the type of a member. A nil is null where there is no way to leave it out, and leaves it
-// out where there is no null.
+// goMember is the type of a member. If a member can't be omitted, nil means null. If it can't be
+// null, nil omits it.
 func goMember(f Field) string {
 	switch {
 	case f.Required:
@@ -157,8 +159,8 @@ func goTag(f Field) string {
 	}
 }
 
-// goParam is the type of a query's member. What is zero is left out, and in `after` alone 0 says
-// something else than nothing.
+// goParam is the type of a query parameter. A zero value is omitted. Only `after` needs a pointer,
+// because 0 has a meaning there.
 func goParam(f Field) string {
 	if f.Name == "after" {
 		return "*" + goValue(f.Type)
@@ -166,7 +168,7 @@ func goParam(f Field) string {
 	return goValue(f.Type)
 }
 
-// goResult is what a method returns.
+// goResult is the result type of a method.
 func goResult(r Ref) string {
 	if r.Type == "object" {
 		return "*" + goValue(r)
@@ -174,7 +176,7 @@ func goResult(r Ref) string {
 	return goValue(r)
 }
 
-// goAnswered are the objects that are received, but for pages, which are all of one type.
+// goAnswered are the received objects, except pages, which share one type.
 func goAnswered(api *API) (objects []*Object) {
 	for _, o := range api.Objects {
 		if _, page := o.field("nextCursor"); o.Received && !page {
@@ -184,7 +186,7 @@ func goAnswered(api *API) (objects []*Object) {
 	return objects
 }
 
-// goPayload is the member that is an event of any type, if there is one.
+// goPayload is the member that holds an event of any type, or nil.
 func goPayload(o *Object) *Field {
 	for _, f := range o.Fields {
 		if f.Type.Type == "event" {
@@ -209,7 +211,7 @@ func goComment(indent, text string) string {
 	return lines.String()
 }
 
-// goDescribe is the comment of a type, of which the contract may say nothing.
+// goDescribe is the comment of a type. Without a description in the contract, it uses a default.
 func goDescribe(name, doc, otherwise string) string {
 	if doc == "" {
 		return name + " " + otherwise + "."
@@ -217,7 +219,7 @@ func goDescribe(name, doc, otherwise string) string {
 	return name + ": " + doc
 }
 
-// goSentence ends with a full stop.
+// goSentence adds a full stop if there is none.
 func goSentence(text string) string {
 	if text == "" || strings.HasSuffix(text, ".") {
 		return text
@@ -225,7 +227,7 @@ func goSentence(text string) string {
 	return text + "."
 }
 
-// goLowerFirst goes on with a sentence that began elsewhere.
+// goLowerFirst turns a text into the continuation of a sentence.
 func goLowerFirst(text string) string {
 	if len(text) > 1 && unicode.IsLower(rune(text[1])) {
 		return strings.ToLower(text[:1]) + text[1:]

@@ -1,4 +1,4 @@
-// Generate writes the SDKs' part that follows from the contract: `go run ./sdk/generate`.
+// Generate writes the parts of the SDKs that follow from the contract: `go run ./sdk/generate`.
 package main
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/go-faster/errors"
 )
 
-// languages write the model down as files, by their paths below sdk.
+// languages are the generators. Each returns files by their paths below sdk.
 var languages = map[string]func(*API) (map[string][]byte, error){
 	"go":         golang,
 	"python":     python,
@@ -47,7 +47,7 @@ func generate(contract, out string) error {
 		if err != nil {
 			return errors.Wrap(err, language)
 		}
-		files[filepath.Join(language, "CHANGELOG.md")] = changelog // because a package has only what is below its directory
+		files[filepath.Join(language, "CHANGELOG.md")] = changelog // a package contains only files below its directory
 		for path, text := range files {
 			if err := os.WriteFile(filepath.Join(out, path), text, 0o644); err != nil { //nolint:gosec // source code, which everybody may read
 				return errors.Wrap(err, language)

@@ -9,19 +9,20 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// API is the contract as the templates of all languages see it. Names are the contract's; how a
-// language writes them is its own matter.
+// API is the contract as the templates of all languages see it. Names are those of the contract,
+// and each language converts them.
 type API struct {
 	Version   string
 	Resources []*Resource
-	// Objects and Enums are all that operations and events refer to, by name.
+	// Objects and Enums are everything that operations and events refer to, in the order of their
+	// names.
 	Objects []*Object
 	Enums   []*Enum
 	// Events are the payloads that webhooks and the feed deliver.
 	Events []*Event
 }
 
-// Resource groups the operations that a person looks for in one place, such as posts.
+// Resource groups related operations, such as those of posts.
 type Resource struct {
 	Name       string // lower camel case, in the plural where there are several
 	Operations []*Operation
@@ -31,7 +32,7 @@ type Resource struct {
 type Operation struct {
 	ID   string // the contract's operationId
 	Name string // lower camel case, unique in its resource
-	// Summary is a line, Description Markdown.
+	// Summary is one line, Description is Markdown.
 	Summary, Description string
 	Deprecated           bool
 	Method               string // in capitals
@@ -41,17 +42,19 @@ type Operation struct {
 	// Body is nil if the request has none.
 	Body         *Object
 	BodyRequired bool
-	// Result is what the answer has in `data`; of a page it is the item.
+	// Result is the type of the answer's `data`. For a page it is the type of an item.
 	Result Ref
-	// Kind says how an answer is read.
+	// Kind determines how an answer is read.
 	Kind Kind
-	// Keyed requests take an Idempotency-Key, Conditional ones If-Match, and Tagged ones If-None-Match.
+	// Keyed requests take an Idempotency-Key, Conditional ones an If-Match, and Tagged ones an
+	// If-None-Match.
 	Keyed, Conditional, Tagged bool
-	// Page is the object that a page is, with data, nextCursor and perhaps deleted and syncCursor.
+	// Page is the object of a page, with data and nextCursor, and optionally deleted and
+	// syncCursor.
 	Page *Object
 }
 
-// Kind of an answer.
+// Kind is the kind of an answer.
 type Kind string
 
 // The kinds of answers.
@@ -61,11 +64,11 @@ const (
 	Feed   Kind = "feed"   // events with nextAfter
 )
 
-// Object has members.
+// Object is an object with members.
 type Object struct {
 	Name, Doc string
 	Fields    []Field
-	// Sent says that users fill it in, Received that they read it; some are both.
+	// Sent is true if users fill it in, Received if they read it. Both can be true.
 	Sent, Received bool
 }
 
@@ -74,11 +77,11 @@ type Field struct {
 	Name, Doc string
 	Type      Ref
 	Required  bool
-	// Const is the only value there is, of an event's name.
+	// Const is the only possible value, for example the name of an event.
 	Const string
 }
 
-// Ref is the type of something.
+// Ref is the type of a value.
 type Ref struct {
 	// Type is string, integer, number, boolean, time, any, list, map, object, enum or event (the payload of any).
 	Type     string
@@ -88,13 +91,13 @@ type Ref struct {
 	Enum     *Enum   // of an enum
 }
 
-// Enum has values. More may come, so no SDK fails on others.
+// Enum has values. More values may be added, so no SDK fails on an unknown one.
 type Enum struct {
 	Name, Doc string
 	Values    []string
 }
 
-// Event is one of the payloads, told from others by its member `event`.
+// Event is one of the payloads, identified by its member `event`.
 type Event struct {
 	Name, Summary string
 	Payload       *Object
@@ -106,7 +109,7 @@ type builder struct {
 	enums   map[string]*Enum
 }
 
-// build makes the model; what it doesn't know in the contract is an error, not left out.
+// build makes the model. An unknown part of the contract is an error.
 func build(d *document) (*API, error) {
 	b := &builder{doc: d, objects: map[string]*Object{}, enums: map[string]*Enum{}}
 	api := &API{Version: d.Info.Version}
@@ -211,7 +214,7 @@ func (b *builder) parameter(op *Operation, p *rawParameter) error {
 	return nil
 }
 
-// answer reads the successful answers, which all have the same shape.
+// answer reads the successful answers, which must all have the same shape.
 func (b *builder) answer(op *Operation, raw *rawOperation) error {
 	var schema *rawSchema
 	for _, status := range raw.Responses.keys {
@@ -253,7 +256,7 @@ func (b *builder) answer(op *Operation, raw *rawOperation) error {
 	return nil
 }
 
-// mark says of each object whether it is sent or received.
+// mark records for each object whether it is sent or received.
 func (api *API) mark() {
 	received := func(o *Object) *bool { return &o.Received }
 	for _, r := range api.Resources {
@@ -293,7 +296,7 @@ func (o *Object) field(name string) (Field, bool) {
 	return o.Fields[i], true
 }
 
-// ref is the type of a schema. name is what an object or an enum without a name of its own is called.
+// ref is the type of a schema. An object or an enum without its own name gets name.
 func (b *builder) ref(s *rawSchema, name string) (Ref, error) {
 	if s == nil {
 		return Ref{}, errors.New("there is no schema")
@@ -381,7 +384,7 @@ func (b *builder) objectOrMap(s *rawSchema, name string) (Ref, error) {
 	return Ref{Type: "object", Object: o}, b.fields(o, s)
 }
 
-// fields gives an object its members, those of allOf's parts before its own.
+// fields adds the members to an object, those of allOf's parts first.
 func (b *builder) fields(o *Object, s *rawSchema) error {
 	for _, part := range s.AllOf {
 		if part.Ref != "" {
@@ -404,7 +407,7 @@ func (b *builder) fields(o *Object, s *rawSchema) error {
 	return nil
 }
 
-// describe is what a member says of itself, or else what its type says.
+// describe returns the description of a member, or else the description of its type.
 func (d *document) describe(s *rawSchema) string {
 	for ; s.Description == "" && s.Ref != ""; s = d.Components.Schemas.values[last(s.Ref)] {
 	}

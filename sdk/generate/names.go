@@ -1,7 +1,7 @@
 package main
 
-// methods are the names of operations in the SDKs, as a person says them: of whom, and what to do.
-// An operation without a name fails the generator.
+// methods are the names of operations in the SDKs: the resource, and the verb. An operation without
+// a name fails the generator.
 var methods = map[string]struct{ resource, method string }{
 	"getMe":                {"me", "get"},
 	"getOrganization":      {"organization", "get"},

@@ -14,8 +14,8 @@ import (
 //go:embed python.tmpl
 var pythonTemplate string
 
-// python writes the types, the errors and the resources, these for the synchronous client and once
-// more for the asynchronous one.
+// python writes the types, the errors and the resources. It writes the resources for the
+// synchronous client and for the asynchronous one.
 func python(api *API) (map[string][]byte, error) {
 	if err := pythonic(api); err != nil {
 		return nil, err
@@ -47,7 +47,8 @@ func python(api *API) (map[string][]byte, error) {
 	return files, nil
 }
 
-// pythonic refuses what the core, which knows members by their snake case alone, could not tell apart.
+// pythonic refuses names that the core could not tell apart, because it knows members only by their
+// snake case.
 func pythonic(api *API) error {
 	for _, o := range api.Objects {
 		for _, f := range o.Fields {
@@ -80,7 +81,7 @@ var (
 	pyPlace      = regexp.MustCompile(`\{\w+\}`)
 )
 
-// pyKeywords are the names of Python that the contract uses for members.
+// pyKeywords are the Python keywords that the contract uses as names of members.
 var pyKeywords = []string{"from", "import", "class", "global", "pass", "is", "in", "not", "or", "and", "def", "del", "with", "as", "for", "if"}
 
 func pySnake(name string) string {
@@ -91,12 +92,12 @@ func pySnake(name string) string {
 	return s
 }
 
-// pyCamel is what the core does to a name.
+// pyCamel converts a name as the core does.
 func pyCamel(name string) string {
 	return pyUnderscore.ReplaceAllStringFunc(strings.TrimSuffix(name, "_"), func(s string) string { return strings.ToUpper(s[1:]) })
 }
 
-// pyReader is what the core reads the answer with.
+// pyReader is the function with which the core reads the answer.
 func pyReader(op *Operation) string {
 	switch op.Kind {
 	case Paged:
@@ -112,7 +113,7 @@ func pyResult(op *Operation) string {
 	return pythonType(op.Result, "List", "Dict", "model.", func(e string) string { return "Union[" + e + ", str]" })
 }
 
-// pyAnswer is what a method returns.
+// pyAnswer is the return type of a method.
 func pyAnswer(async bool, op *Operation) string {
 	switch {
 	case op.Kind == Paged && async:
@@ -133,7 +134,7 @@ func pySummary(op *Operation) string {
 	return op.Summary + "."
 }
 
-// pyArguments are what a method says of each.
+// pyArguments documents the arguments of a method.
 func pyArguments(op *Operation) string {
 	fields := slices.Clone(op.PathParams)
 	if op.Body != nil {
@@ -151,7 +152,7 @@ func pyArguments(op *Operation) string {
 	return "Args:\n" + strings.Join(lines, "\n")
 }
 
-// pyEnvelope says whether an object is a page, which the core has a type of its own for.
+// pyEnvelope reports whether an object is a page. The core has its own type for pages.
 func pyEnvelope(api *API, o *Object) bool {
 	for _, r := range api.Resources {
 		for _, op := range r.Operations {
@@ -163,7 +164,7 @@ func pyEnvelope(api *API, o *Object) bool {
 	return false
 }
 
-// pyRequiredFirst puts members with a default behind the others, as Python wants them.
+// pyRequiredFirst puts members with a default after the others, as Python requires.
 func pyRequiredFirst(fields []Field) []Field {
 	ordered := slices.Clone(fields)
 	slices.SortStableFunc(ordered, func(x, y Field) int {
@@ -179,20 +180,21 @@ func pyRequiredFirst(fields []Field) []Field {
 	return ordered
 }
 
-// pyPlaceholders leaves the names out of a path.
+// pyPlaceholders removes the names from a path.
 func pyPlaceholders(path string) string { return pyPlace.ReplaceAllString(path, "{}") }
 
-// pyWireBody says whether a member of a body has members itself, whose names are yet to be written as the contract does.
+// pyWireBody reports whether a member of a body has members of its own. Their names must still be
+// converted to those of the contract.
 func pyWireBody(r Ref) bool {
 	return r.Object != nil || r.Item != nil && r.Item.Object != nil
 }
 
-// pyHidden members are shown once, and in no log by accident.
+// pyHidden reports whether a member must be kept out of logs. Such a member is shown only once.
 func pyHidden(f Field) bool { return f.Name == "secret" || f.Name == "key" }
 
 func pyQuoted(s string) string { return `"` + s + `"` }
 
-// pyErrorClass is NotFoundError for ERR_NOT_FOUND.
+// pyErrorClass is the class of a code, for example NotFoundError for ERR_NOT_FOUND.
 func pyErrorClass(code string) string {
 	var name strings.Builder
 	for part := range strings.SplitSeq(strings.TrimPrefix(code, "ERR_"), "_") {

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// pythonWidth is where comments of Python are wrapped.
+// pythonWidth is the width at which comments in Python are wrapped.
 const pythonWidth = 100
 
-// pyJoined are two lines of one paragraph; a list, a table and the arguments keep theirs.
+// pyJoined matches two lines of one paragraph. A list, a table and the arguments keep their lines.
 var pyJoined = regexp.MustCompile(`([^\n])\n([^-|\s])`)
 
-// pyDocstring writes paragraphs between triple quotes, indented by so many spaces.
+// pyDocstring writes paragraphs between triple quotes, indented by the given number of spaces.
 func pyDocstring(indent int, paragraphs ...string) string {
 	margin := strings.Repeat(" ", indent)
 	paragraphs = slices.DeleteFunc(paragraphs, func(p string) bool { return p == "" })
@@ -39,7 +39,7 @@ func pyDocstring(indent int, paragraphs ...string) string {
 	return margin + `"""` + strings.Join(lines, "\n") + closing + "\n"
 }
 
-// pyWrapped breaks a line at spaces and keeps its margin.
+// pyWrapped breaks a line at spaces and keeps its indentation.
 func pyWrapped(line string, width int) (lines []string) {
 	margin := line[:len(line)-len(strings.TrimLeft(line, " "))]
 	if margin != "" {
@@ -62,7 +62,7 @@ var (
 	pyManyBlanks      = regexp.MustCompile(`\n{4,}`)
 )
 
-// pySpaced takes the empty lines out that come of what isn't there.
+// pySpaced removes the empty lines that missing parts leave.
 func pySpaced(text []byte) []byte {
 	text = pyBlankAfterClass.ReplaceAll(text, []byte("$1"))
 	text = pyBlankAfterDoc.ReplaceAll(text, []byte("$1$2"))

@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// pyReceived is the type of what comes. Values of enums that aren't known are text.
+// pyReceived is the type of a received value. Unknown values of enums are text.
 func pyReceived(r Ref) string {
 	return pythonType(r, "List", "Dict", "", func(e string) string { return "Union[" + e + ", str]" })
 }
 
-// pySent is the type of what users give, in the modules of the resources.
+// pySent is the type of a value that users pass, in the modules of the resources.
 func pySent(r Ref) string {
 	return pythonType(r, "Sequence", "Mapping", "model.", func(e string) string { return e })
 }
@@ -47,16 +47,17 @@ func pythonType(r Ref, list, mapping, module string, enum func(string) string) s
 	return name
 }
 
-// pyOptional is the type of a member that may be missing in what comes.
+// pyOptional is the type of a received member that may be missing.
 func pyOptional(r Ref) string {
 	r.Nullable = true
 	return pyReceived(r)
 }
 
-// pyGiven is the type of a member of a typed dictionary, beside which the others stand.
+// pyGiven is the type of a member of a typed dictionary. It is in the same module as the other
+// types.
 func pyGiven(r Ref) string { return strings.ReplaceAll(pySent(r), "model.", "") }
 
-// pyArgument is the type of a member of the body that may be left out, which is another thing than null.
+// pyArgument is the type of a member of the body that may be omitted, which differs from null.
 func pyArgument(r Ref) string {
 	null := ""
 	if r.Nullable {
@@ -69,7 +70,8 @@ func pyAnyRequired(o *Object) bool {
 	return slices.ContainsFunc(o.Fields, func(f Field) bool { return f.Required })
 }
 
-// pyNested says whether an object that users fill in is a part of a body; bodies themselves are arguments.
+// pyNested reports whether an object that users fill in is a part of a body. Bodies themselves are
+// arguments.
 func pyNested(api *API, o *Object) bool {
 	return o.Sent && slices.ContainsFunc(api.Objects, func(body *Object) bool {
 		return slices.ContainsFunc(body.Fields, func(f Field) bool { return f.Type.Object == o || f.Type.Item != nil && f.Type.Item.Object == o })

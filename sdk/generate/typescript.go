@@ -16,7 +16,7 @@ import (
 //go:embed typescript.tmpl
 var typescriptTemplate string
 
-// typescript writes src/generated, a file for each template of the same name.
+// typescript writes src/generated, one file for each template of the same name.
 func typescript(api *API) (map[string][]byte, error) {
 	t, err := template.New("").Funcs(template.FuncMap{
 		"class": func(resource string) string { return pascal(resource) + "Resource" },
@@ -39,7 +39,7 @@ func typescript(api *API) (map[string][]byte, error) {
 	return files, nil
 }
 
-// errorCodes are the values that an error's code has.
+// errorCodes are the values of an error's code.
 func (api *API) errorCodes() ([]string, error) {
 	for _, e := range api.Enums {
 		if e.Name == "ErrorCode" {
@@ -49,7 +49,7 @@ func (api *API) errorCodes() ([]string, error) {
 	return nil, errors.New("the contract has no ErrorCode")
 }
 
-// tsImports are the types that methods name.
+// tsImports are the types in the signatures of methods.
 func (api *API) tsImports() []string {
 	names := map[string]bool{}
 	for _, r := range api.Resources {
@@ -74,7 +74,7 @@ func (r Ref) itemObject() *Object {
 	return r.Item.Object
 }
 
-// jsdoc is a comment on what follows, with a line break behind it; nothing, if there is nothing to say.
+// jsdoc is a comment, with a line break after it. It is empty without text.
 func jsdoc(indent int, paragraphs ...string) string {
 	var said []string
 	for _, p := range paragraphs {
@@ -98,7 +98,7 @@ func jsdoc(indent int, paragraphs ...string) string {
 	return out.String() + margin + " */\n"
 }
 
-// tsMember is a member of an interface. One that is sent may be undefined too, which is left out.
+// tsMember is a member of an interface. A sent member may also be undefined, which omits it.
 func tsMember(f Field, sent bool) string {
 	doc, kind, optional := jsdoc(2, f.Doc), tsType(f.Type), ""
 	if f.Const != "" {
@@ -144,7 +144,7 @@ func tsType(r Ref) string {
 	return kind
 }
 
-// tsValues leaves room for values that come later, and keeps the known ones for completion.
+// tsValues allows values that are added later, and keeps the known ones for completion.
 func tsValues(e *Enum) string {
 	var kinds []string
 	for _, v := range e.Values {
@@ -153,7 +153,7 @@ func tsValues(e *Enum) string {
 	return strings.Join(append(kinds, "(string & {})"), " | ")
 }
 
-// tsError is the class of a code: ERR_NOT_FOUND is a NotFoundError.
+// tsError is the class of a code, for example NotFoundError for ERR_NOT_FOUND.
 func tsError(code string) string {
 	name := ""
 	for word := range strings.SplitSeq(strings.TrimPrefix(code, "ERR_"), "_") {
@@ -214,7 +214,7 @@ func tsParameters(op *Operation) (string, error) {
 	return strings.Join(append(all, "options?: "+options), ", "), err
 }
 
-// tsRequest is the request as the core takes it.
+// tsRequest is the request in the form that the core takes.
 func tsRequest(op *Operation) string {
 	members := []string{fmt.Sprintf("method: %q", op.Method), fmt.Sprintf("path: %q", op.Path)}
 	if len(op.PathParams) > 0 {

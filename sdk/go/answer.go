@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// kind says what an answer of the service looks like.
+// kind is the shape of an answer of the service.
 type kind int
 
 const (
@@ -16,7 +16,7 @@ const (
 	kindFeed // a list with nextAfter
 )
 
-// of tells an answer of the service from one that something before it made up.
+// of reports whether body has the shape of the service's answer. A proxy's answer has not.
 func (k kind) of(body []byte) bool {
 	var answer map[string]json.RawMessage
 	if json.Unmarshal(body, &answer) != nil || answer["data"] == nil {
@@ -39,7 +39,7 @@ func (k kind) of(body []byte) bool {
 	return true
 }
 
-// whole decodes an answer.
+// whole decodes a whole answer.
 func whole[T any](ctx context.Context, c *core, r request, options []CallOption) (into T, err error) {
 	body, err := c.do(ctx, r, options)
 	if err != nil {
@@ -51,7 +51,7 @@ func whole[T any](ctx context.Context, c *core, r request, options []CallOption)
 	return into, nil
 }
 
-// data decodes what an answer has in `data`.
+// data decodes the `data` of an answer.
 func data[T any](ctx context.Context, c *core, r request, options []CallOption) (into T, err error) {
 	envelope, err := whole[struct {
 		Data T `json:"data"`

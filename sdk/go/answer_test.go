@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// unplugged is a transport without a network, and without anything that changes while it is printed.
+// unplugged is a transport without a network. Nothing in it changes while it is printed.
 type unplugged struct{}
 
 func (unplugged) RoundTrip(*http.Request) (*http.Response, error) {

@@ -4,8 +4,8 @@
 //	c, err := earshot.New(earshot.Options{APIKey: "esk_…"})
 //	post, err := c.Posts.Create(ctx, boardID, earshot.CreatePostRequest{Title: "Dark mode"})
 //
-// Methods are named as the API's operations are. They repeat what a repetition can mend, with one
-// Idempotency-Key for all requests of a call, so that a write takes effect once.
+// Methods have the names of the API's operations. They retry requests that may succeed later. All
+// requests of a call have one Idempotency-Key, so a write takes effect once.
 package earshot
 
 import (
@@ -26,25 +26,25 @@ const (
 	defaultMaxRetries = 4
 )
 
-// Options say how a client reaches the service. All of them may be left zero.
+// Options configure how a client reaches the service. All of them are optional.
 type Options struct {
-	// APIKey begins with esk_; EARSHOT_API_KEY of the environment where it is empty.
+	// APIKey begins with esk_. The default is the environment variable EARSHOT_API_KEY.
 	APIKey string
-	// BaseURL is the service's address without /v1; EARSHOT_BASE_URL of the environment where it is
-	// empty, and http://127.0.0.1:4280 where that is empty, too.
+	// BaseURL is the service's address without /v1. The default is the environment variable
+	// EARSHOT_BASE_URL, or http://127.0.0.1:4280 if that is empty too.
 	BaseURL string
-	// Timeout bounds each request of a call, 30 seconds where it is zero.
+	// Timeout limits each request of a call. The default is 30 seconds.
 	Timeout time.Duration
-	// MaxRetries is how often a call repeats its request, 4 times where it is nil.
+	// MaxRetries is how often a call may repeat its request. The default is 4.
 	MaxRetries *int
-	// HTTPClient sends the requests, http.DefaultClient where it is nil. It follows no redirects here.
+	// HTTPClient sends the requests, without following redirects. The default is http.DefaultClient.
 	HTTPClient *http.Client
-	// Sleep waits before a repetition, and Random gives numbers in [0, 1) that spread the waits.
+	// Sleep waits before a retry. Random returns numbers in [0, 1) that spread the waits.
 	Sleep  func(context.Context, time.Duration) error
 	Random func() float64
 }
 
-// New makes a client. It fails without an API key, and with a base URL that isn't one.
+// New makes a client. It returns an error if the API key is missing or the base URL is invalid.
 func New(o Options) (*Client, error) {
 	key := cmp.Or(o.APIKey, os.Getenv("EARSHOT_API_KEY"))
 	if key == "" {
@@ -62,12 +62,12 @@ func New(o Options) (*Client, error) {
 		http:       *cmp.Or(o.HTTPClient, http.DefaultClient),
 		timeout:    cmp.Or(o.Timeout, defaultTimeout),
 		maxRetries: *cmp.Or(o.MaxRetries, Ptr(defaultMaxRetries)),
-		// A function, because whoever prints a client must not print the key.
+		// A function, so that printing a client doesn't print the key.
 		authorize: func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+key) },
 		sleep:     o.Sleep,
 		random:    o.Random,
 	}
-	// The key mustn't go to wherever a redirect leads, and no operation has one.
+	// A redirect must not get the key, and no operation redirects.
 	c.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	if c.sleep == nil {
 		c.sleep = sleep
@@ -78,7 +78,7 @@ func New(o Options) (*Client, error) {
 	return newClient(c), nil
 }
 
-// checkBase says what is wrong with a base URL, without what is in it, which may be a password.
+// checkBase returns the error of a base URL. It doesn't quote the URL, which may contain a password.
 func checkBase(base string) string {
 	u, err := url.Parse(base)
 	switch {
@@ -96,7 +96,7 @@ func checkBase(base string) string {
 	return ""
 }
 
-// core is what all resources share.
+// core is shared by all resources.
 type core struct {
 	base       string
 	http       http.Client
@@ -128,30 +128,30 @@ type callOptions struct {
 	answered   *Answer
 }
 
-// IdempotencyKey gives a write a key of your own, 1 to 255 printable characters of ASCII, that survives
-// a restart of your program. Without it each call has a new one.
+// IdempotencyKey gives a write your own key of 1 to 255 printable ASCII characters. The key then
+// survives a restart of your program. The default is a new key for each call.
 func IdempotencyKey(key string) CallOption {
 	return func(o *callOptions) { o.set.Set(idempotencyHeader, key) }
 }
 
-// IfMatch makes a write only if the resource is still what its ETag stands for; otherwise the error is
+// IfMatch performs a write only if the resource still has this ETag. Otherwise the error is
 // ErrPreconditionFailed.
 func IfMatch(etag string) CallOption {
 	return func(o *callOptions) { o.set.Set("If-Match", etag) }
 }
 
-// Timeout bounds each request of the call.
+// Timeout limits each request of the call.
 func Timeout(d time.Duration) CallOption { return func(o *callOptions) { o.timeout = d } }
 
-// MaxRetries is how often the call repeats its request.
+// MaxRetries is how often the call may repeat its request.
 func MaxRetries(n int) CallOption { return func(o *callOptions) { o.maxRetries = n } }
 
-// Answer is what an answer has beside its data, such as the ETag and X-Request-Id. The status tells
-// what was made (201) from what was there (200).
+// Answer is an answer without its data. Its headers include the ETag and X-Request-Id. Status 201
+// means that the resource is new, and 200 that it existed.
 type Answer struct {
 	Status int
 	Header http.Header
 }
 
-// WithAnswer stores what the answer has beside its data.
+// WithAnswer stores the status and the headers of the answer.
 func WithAnswer(into *Answer) CallOption { return func(o *callOptions) { o.answered = into } }

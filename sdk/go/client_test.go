@@ -56,7 +56,7 @@ func TestAHeaderThatCannotBeSentIsToldAtOnce(t *testing.T) {
 			t.Errorf("the key %q: %v", value, err)
 		}
 	}
-	for _, value := range []string{"", "\"7\"\r\n"} { // without a tag it would be made whatever has changed
+	for _, value := range []string{"", "\"7\"\r\n"} { // without a tag, the write would ignore other changes
 		_, err := c.Posts.Update(t.Context(), "pst_1", UpdatePostRequest{Title: Ptr("B")}, IfMatch(value))
 		if err == nil || outcome(err) == "CONNECTION" || !strings.Contains(err.Error(), "If-Match") {
 			t.Errorf("the tag %q: %v", value, err)
@@ -162,7 +162,7 @@ func TestAWriteIsMadeOnlyIfNothingHasChanged(t *testing.T) {
 	}
 }
 
-// silent is a service that never answers. Requests tells when one has come.
+// silent starts a service that never answers. requests gets a value for each request.
 func silent(t *testing.T) (url string, requests chan struct{}) {
 	t.Helper()
 	requests = make(chan struct{}, 9)

@@ -10,23 +10,23 @@ import (
 	"time"
 )
 
-// Error is an answer that says that something is wrong.
+// Error is an answer that reports an error.
 //
 //	var e *earshot.Error
 //	if errors.As(err, &e) { … e.Details.Fields … }
 //	if errors.Is(err, earshot.ErrNotFound) { … }
 type Error struct {
 	Status int
-	// Code is one of the Err… values, or one that this version doesn't know, or HTTP_ with the status where
-	// the answer has none.
+	// Code is one of the Err… values, or a code that this version doesn't know. It is HTTP_ with the
+	// status if the answer has no code.
 	Code ErrorCode
-	// Message is for people, and may change.
+	// Message is for people and may change.
 	Message string
-	// Details are for programs; which there are depends on the code.
+	// Details are for programs. Their members depend on the code.
 	Details ErrorDetails
-	// RequestID finds the request in the service's logs.
+	// RequestID identifies the request in the service's logs.
 	RequestID string
-	// RetryAfter is how long the service asks to wait, 0 if it doesn't.
+	// RetryAfter is the wait that the service asks for, or 0.
 	RetryAfter time.Duration
 }
 
@@ -38,13 +38,13 @@ func (e *Error) Error() string {
 	return text
 }
 
-// Is tells whether the target is the error's code.
+// Is reports whether target is the error's code.
 func (e *Error) Is(target error) bool { return target == e.Code }
 
-// Error makes codes the targets of errors.Is.
+// Error makes an error code a valid target of errors.Is.
 func (c ErrorCode) Error() string { return string(c) }
 
-// ConnectionError says that there was no answer, or not all of it. A write may have taken effect.
+// ConnectionError means that no answer came, or only a part of it. A write may have taken effect.
 type ConnectionError struct {
 	request string // its method and path
 	cause   error
@@ -55,16 +55,17 @@ func (e *ConnectionError) Error() string {
 	return "earshot: no answer to " + e.request + ": " + e.cause.Error()
 }
 
-// Unwrap is what the connection said.
+// Unwrap returns the error of the connection.
 func (e *ConnectionError) Unwrap() error { return e.cause }
 
-// Timeout tells whether the request took too long. The end of the caller's own context is no ConnectionError.
+// Timeout reports whether the request took too long. If the caller's own context ends, the error is no
+// ConnectionError.
 func (e *ConnectionError) Timeout() bool {
 	var t interface{ Timeout() bool }
 	return e.timeout || errors.As(e.cause, &t) && t.Timeout()
 }
 
-// newError reads an answer without what was asked for.
+// newError makes an Error from an answer that isn't a success.
 func newError(answer *http.Response, body []byte) *Error {
 	e := &Error{Status: answer.StatusCode, RequestID: answer.Header.Get("X-Request-Id"), RetryAfter: retryAfter(answer.Header)}
 	var envelope struct {
@@ -75,7 +76,7 @@ func newError(answer *http.Response, body []byte) *Error {
 		} `json:"error"`
 	}
 	if json.Unmarshal(body, &envelope) != nil {
-		envelope.Error.Code = "" // of somebody else
+		envelope.Error.Code = "" // not from the service
 	}
 	e.Code = cmp.Or(envelope.Error.Code, ErrorCode("HTTP_"+strconv.Itoa(e.Status)))
 	e.Message = envelope.Error.Message
@@ -83,13 +84,13 @@ func newError(answer *http.Response, body []byte) *Error {
 		e.Message = "the answer isn't the service's (" + http.StatusText(e.Status) + ")"
 	}
 	if json.Unmarshal(envelope.Error.Details, &e.Details) != nil {
-		e.Details = ErrorDetails{} // of another shape, so they are as they came
+		e.Details = ErrorDetails{} // of another shape: keep them as they came
 		_ = json.Unmarshal(envelope.Error.Details, &e.Details.Extra)
 	}
 	return e
 }
 
-// retryAfter is how long to wait, 0 unless it is a number of whole seconds.
+// retryAfter returns the wait that the service asks for, or 0 if it isn't a whole number of seconds.
 func retryAfter(h http.Header) time.Duration {
 	seconds, err := strconv.ParseUint(h.Get("Retry-After"), 10, 31)
 	if err != nil {

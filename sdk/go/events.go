@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Event is the payload of an event: a pointer to one of the types that are named …Event, to be told apart by a
-// type switch, or an UnknownEvent.
+// Event is the payload of an event. It is a pointer to one of the …Event types, which a type switch
+// distinguishes, or to an UnknownEvent.
 type Event interface {
 	// EventName is the event's name, such as post.created.
 	EventName() string
@@ -29,7 +29,7 @@ type UnknownEvent struct {
 // EventName is the event's name.
 func (e *UnknownEvent) EventName() string { return e.Event }
 
-// MarshalJSON gives the payload back as it came.
+// MarshalJSON returns the payload as it came.
 func (e *UnknownEvent) MarshalJSON() ([]byte, error) { return e.JSON, nil }
 
 // decodeEvent reads the payload of any event.
@@ -50,23 +50,24 @@ func decodeEvent(data []byte) (Event, error) {
 	return e, json.Unmarshal(data, e)
 }
 
-// FollowOptions say where in the feed to begin, and what of it counts.
+// FollowOptions select where in the feed to begin, and which events to read.
 type FollowOptions struct {
-	// After is the sequence of the last event that you know, 0 before the first one of all. Where it is nil
-	// the feed begins with the oldest event that is kept.
+	// After is the sequence of the last event that you have; 0 begins before the first event ever. The
+	// default is to begin with the oldest event that is stored.
 	After *int64
-	// Save keeps the place in the feed, to be After next time. It is called for each event once you have come
-	// back for the next one, so that a crash repeats at most one. It may be nil.
+	// Save stores the position in the feed, for After in the next run. Follow calls it for each event
+	// when the loop asks for the next one. A crash therefore repeats at most one event. Save may be nil.
 	Save func(ctx context.Context, sequence int64) error
-	// Types are the events that count, all where there are none.
+	// Types are the events to read. The default is all of them.
 	Types []EventType
-	// Wait is how long a request waits for an event, in whole seconds; 30, which is the most, where it is zero.
+	// Wait is how long a request waits for an event, in whole seconds. The default is 30, which is the
+	// maximum.
 	Wait time.Duration
 }
 
-// Follow iterates over the feed of events without an end: it waits for what comes next, and for as long
-// as it takes while the service can't be reached. An error is the last that it yields: one that a
-// repetition can't mend, such as ErrGone, or one of Save, or that of the context, which ends it.
+// Follow iterates over the feed of events without an end. It waits for new events, and for as long as
+// necessary while the service is unreachable. An error ends the iteration. It is an error that a retry
+// can't fix, such as ErrGone, an error of Save, or the error of the context.
 func (s *EventsService) Follow(ctx context.Context, o FollowOptions, options ...CallOption) iter.Seq2[*FeedEvent, error] {
 	return func(yield func(*FeedEvent, error) bool) {
 		if err := s.follow(ctx, o, options, yield); err != nil {
@@ -75,7 +76,7 @@ func (s *EventsService) Follow(ctx context.Context, o FollowOptions, options ...
 	}
 }
 
-// follow returns nil once nobody wants any more.
+// follow returns nil when the loop ends.
 func (s *EventsService) follow(ctx context.Context, o FollowOptions, options []CallOption, yield func(*FeedEvent, error) bool) error {
 	if o.Save == nil {
 		o.Save = func(context.Context, int64) error { return nil }
@@ -102,12 +103,12 @@ func (s *EventsService) follow(ctx context.Context, o FollowOptions, options []C
 		moved := params.After == nil || *params.After != page.NextAfter
 		switch {
 		case len(page.Data) > 0:
-		case moved: // what the filter has left out need not be looked through again
+		case moved: // save the position, so that skipped events aren't searched again
 			if err := o.Save(ctx, page.NextAfter); err != nil {
 				return fmt.Errorf("earshot: save the place in the feed: %w", err)
 			}
 		case time.Since(began) < time.Duration(params.Wait)*time.Second/2:
-			// So many requests of the organization wait that the service has answered at once.
+			// The service has answered immediately because too many requests of the organization wait.
 			if err := s.core.sleep(ctx, time.Second+s.core.part(time.Second)); err != nil {
 				return err
 			}
@@ -116,7 +117,7 @@ func (s *EventsService) follow(ctx context.Context, o FollowOptions, options []C
 	}
 }
 
-// next asks for a page until there is one.
+// next requests a page until it gets one.
 func (s *EventsService) next(ctx context.Context, params ListEventsParams, options []CallOption) (*EventFeed, error) {
 	options = append(slices.Clone(options), MaxRetries(math.MaxInt))
 	for {
@@ -124,7 +125,7 @@ func (s *EventsService) next(ctx context.Context, params ListEventsParams, optio
 		if err == nil || !mendable(err) {
 			return page, err
 		}
-		// Other calls leave it to their caller to wait for so long.
+		// Other calls leave such a long wait to their caller.
 		e := (*Error)(nil)
 		errors.As(err, &e)
 		if err := s.core.sleep(ctx, e.RetryAfter); err != nil {

@@ -70,11 +70,11 @@ func TestTheFeedIsFollowedThroughOutagesUntilAnErrorThatStays(t *testing.T) {
 	if places = slices.Compact(places); !reflect.DeepEqual(places, []string{"", "2", "5", "6"}) {
 		t.Errorf("the places are %v", places)
 	}
-	// After a connection that ended net/http repeats the request by itself, without a wait.
+	// net/http repeats the request by itself, without a wait, if a connection was closed.
 	if last := len(s.waits) - 2; last < 8 || slices.Max(s.waits[:last]) > longestBackoff || s.waits[last] != 90*time.Second {
 		t.Errorf("the waits are %v", s.waits)
 	}
-	// The last empty answer came at once, because too many wait for the service to let this one wait, too.
+	// The last empty answer came immediately, because too many other requests were waiting.
 	if pause := s.waits[len(s.waits)-1]; pause < time.Second || pause > 2*time.Second {
 		t.Errorf("the feed is asked again after %s", pause)
 	}
@@ -103,7 +103,7 @@ func TestTheFeedIsFollowedAsTheTableSays(t *testing.T) {
 			for event, err := range c.Events.Follow(t.Context(), FollowOptions{After: v.After, Save: save}) {
 				if err != nil {
 					failed = outcome(err)
-					continue // an error is the last
+					continue // an error ends the iteration
 				}
 				log = append(log, fmt.Sprint("event ", event.Sequence))
 				if given++; given == v.Take {

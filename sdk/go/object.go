@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// decodeObject decodes what known, a pointer to a struct, has members for, and keeps the rest in extra.
-// Numbers of no certain type are json.Number, which loses no digit.
+// decodeObject decodes data into known, a pointer to a struct, and keeps members without a field in extra.
+// Numbers without a fixed type become json.Number, which loses no digit.
 func decodeObject(data []byte, known any, extra *map[string]json.RawMessage) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
@@ -45,7 +45,7 @@ func encodeObject(known any, extra map[string]json.RawMessage) ([]byte, error) {
 	return append(append(text[:len(text)-1], ','), rest[1:]...), nil
 }
 
-// takePayload takes an event out of the members that encoding/json knows no type for.
+// takePayload removes an event from extra and decodes it, because encoding/json can't choose its type.
 func takePayload(extra map[string]json.RawMessage, name string, into *Event) (err error) {
 	text := extra[name]
 	if text == nil {
@@ -56,7 +56,7 @@ func takePayload(extra map[string]json.RawMessage, name string, into *Event) (er
 	return err
 }
 
-// withPayload puts it back.
+// withPayload puts the event back.
 func withPayload(extra map[string]json.RawMessage, name string, payload Event) (map[string]json.RawMessage, error) {
 	text, err := json.Marshal(payload)
 	if err != nil {

@@ -5,16 +5,16 @@ import (
 	"fmt"
 )
 
-// Optional is a member that may be left out, null or have a value. Its zero value is left out.
+// Optional is a member that may be omitted, null or a value. Its zero value is omitted.
 type Optional[T any] struct {
 	value *T
 	null  bool
 }
 
-// Some has a value.
+// Some returns a member with a value.
 func Some[T any](value T) Optional[T] { return Optional[T]{value: &value} }
 
-// Null is null, which takes away what is there.
+// Null returns a member that is null, which removes the stored value.
 func Null[T any]() Optional[T] { return Optional[T]{null: true} }
 
 // Get returns the value, and whether there is one.
@@ -25,10 +25,10 @@ func (o Optional[T]) Get() (value T, ok bool) {
 	return *o.value, true
 }
 
-// IsNull tells null from what is left out.
+// IsNull reports whether the member is null.
 func (o Optional[T]) IsNull() bool { return o.null }
 
-// IsZero tells whether the member is left out.
+// IsZero reports whether the member is omitted.
 func (o Optional[T]) IsZero() bool { return o.value == nil && !o.null }
 
 func (o Optional[T]) String() string {
@@ -41,7 +41,7 @@ func (o Optional[T]) String() string {
 	return fmt.Sprint(*o.value)
 }
 
-// MarshalJSON is the value, or null.
+// MarshalJSON writes the value, or null.
 func (o Optional[T]) MarshalJSON() ([]byte, error) { return json.Marshal(o.value) }
 
 // UnmarshalJSON reads a value or null.
@@ -54,5 +54,5 @@ func (o *Optional[T]) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Ptr points to a value, for members that may be left out but are never null.
+// Ptr returns a pointer to a value, for members that may be omitted but are never null.
 func Ptr[T any](value T) *T { return &value }

@@ -7,7 +7,7 @@ import (
 	"maps"
 )
 
-// List is a list that is read page by page, as one needs it. Each of its iterators begins anew.
+// List is a list that is read page by page, on demand. Each of its iterators starts again.
 type List[T any] struct {
 	ctx     context.Context
 	core    *core
@@ -15,33 +15,33 @@ type List[T any] struct {
 	options []CallOption
 }
 
-// Page is a part of a list.
+// Page is one page of a list.
 type Page[T any] struct {
 	Data []T `json:"data"`
-	// NextCursor is where the next page begins, nil on the last one. As Cursor of the list's parameters
-	// it lets another iterator go on there.
+	// NextCursor is where the next page begins; it is nil on the last page. To continue there later,
+	// pass it as Cursor in the parameters of a list.
 	NextCursor *string `json:"nextCursor"`
-	// Deleted has what was deleted, with IncludeDeleted only.
+	// Deleted holds deletions, only with IncludeDeleted.
 	Deleted []Deletion `json:"deleted,omitzero"`
-	// SyncCursor is where a list in the order of changes goes on later.
+	// SyncCursor is where a list in the order of changes can continue later.
 	SyncCursor *string `json:"syncCursor,omitzero"`
-	// Extra has the members that this version doesn't know.
+	// Extra holds the members that this version doesn't know.
 	Extra map[string]json.RawMessage `json:"-"`
 }
 
-// UnmarshalJSON keeps the members that aren't known, too.
+// UnmarshalJSON also keeps unknown members.
 func (p *Page[T]) UnmarshalJSON(data []byte) error {
 	type plain Page[T]
 	return decodeObject(data, (*plain)(p), &p.Extra)
 }
 
-// MarshalJSON gives the members back that aren't known, too.
+// MarshalJSON also writes unknown members.
 func (p Page[T]) MarshalJSON() ([]byte, error) {
 	type plain Page[T]
 	return encodeObject(plain(p), p.Extra)
 }
 
-// All iterates over the items of all pages. An error is the last that it yields.
+// All iterates over the items of all pages. An error ends the iteration.
 func (l List[T]) All() iter.Seq2[*T, error] {
 	return func(yield func(*T, error) bool) {
 		for page, err := range l.Pages() {
@@ -58,7 +58,7 @@ func (l List[T]) All() iter.Seq2[*T, error] {
 	}
 }
 
-// Pages iterates over the pages. An error is the last that it yields.
+// Pages iterates over the pages. An error ends the iteration.
 func (l List[T]) Pages() iter.Seq2[*Page[T], error] {
 	return func(yield func(*Page[T], error) bool) {
 		r := l.request

@@ -19,19 +19,19 @@ const (
 	longestKey        = 255
 )
 
-// request is what a method asks for.
+// request is the request of a method.
 type request struct {
 	method, path string // the path has {places} for ids
 	ids          []string
 	query        url.Values
 	body         any
-	wait         time.Duration // how long the service may take longer than it needs, as it is asked to
+	wait         time.Duration // additional time that the service was asked to wait
 	keyed        bool
 	kind         kind
 }
 
-// filled is the path with the ids. An empty one would make it another operation's, and so would one
-// that is a path's . or .. to whatever stands before the service.
+// filled returns the path with the ids. An empty id would make it the path of another operation. So
+// would . or .., if a proxy resolves it.
 func (r request) filled() (string, error) {
 	var text strings.Builder
 	rest := r.path
@@ -47,7 +47,7 @@ func (r request) filled() (string, error) {
 	return text.String() + rest, nil
 }
 
-// attempt is one request of a call; all of them are equal.
+// attempt is one request of a call. All attempts of a call are equal.
 type attempt struct {
 	method, path, url string
 	header            http.Header
@@ -87,8 +87,8 @@ func (c *core) prepare(r request, options []CallOption) (a attempt, maxRetries i
 	return a, o.maxRetries, nil
 }
 
-// checkHeaders refuses what net/http would tell as a connection that failed, or a service as malformed.
-// A condition that is empty would be none.
+// checkHeaders refuses headers that net/http would report as a failed connection, or the service as
+// malformed. An empty condition would not be a condition.
 func checkHeaders(h http.Header) error {
 	for name := range h {
 		value := h.Get(name)
@@ -102,22 +102,25 @@ func checkHeaders(h http.Header) error {
 	return nil
 }
 
-// newKey is a UUID of random bits.
+// newKey returns a random UUID.
 func newKey() string {
 	var b [16]byte
-	_, _ = rand.Read(b[:]) // which never fails
+	_, _ = rand.Read(b[:]) // never fails
 	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
-// do sends a request until there is an answer that counts, and returns its body.
+// do sends a request until it gets a final answer, and returns the body of the answer.
 //
-// A call makes at most 1+maxRetries attempts. Beneath an attempt net/http repeats a request by itself,
-// at once, if a connection that it had kept open turns out to be closed before a byte of the answer
-// came; for a write it does so because of the Idempotency-Key. That is left as it is: it says
-// nothing of the service, each such repetition uses up one of the idle connections, what goes over
-// a new one isn't repeated, and the key makes it harmless. Who wants none of it sets
-// DisableKeepAlives in the Transport of Options.HTTPClient.
+// A call makes at most 1+maxRetries attempts. Within an attempt, net/http may repeat the request
+// immediately. It does so if a connection that it has kept open was closed before the first byte of
+// the answer. For a write it does so because of the Idempotency-Key. These repetitions don't count.
+//
+//   - They say nothing about the service.
+//   - Each one uses up an idle connection, and a request on a new connection isn't repeated.
+//   - The key makes them harmless.
+//
+// To avoid them, set DisableKeepAlives in the Transport of Options.HTTPClient.
 func (c *core) do(ctx context.Context, r request, options []CallOption) ([]byte, error) {
 	a, maxRetries, err := c.prepare(r, options)
 	if err != nil {
@@ -166,7 +169,7 @@ func (c *core) send(ctx context.Context, a attempt) ([]byte, error) {
 	return body, nil
 }
 
-// noAnswer tells the caller's own cancelling from the end of an attempt.
+// noAnswer distinguishes a cancellation by the caller from the end of an attempt.
 func (a attempt) noAnswer(ctx, limited context.Context, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("earshot: %w", ctx.Err())
@@ -177,7 +180,7 @@ func (a attempt) noAnswer(ctx, limited context.Context, err error) error {
 	return &ConnectionError{a.method + " " + a.path, bare(err), false}
 }
 
-// bare is an error of net/http without the address, whose query may tell of persons.
+// bare removes the address from an error of net/http, because its query may contain personal data.
 func bare(err error) error {
 	if u := (*url.Error)(nil); errors.As(err, &u) {
 		return u.Err
@@ -185,7 +188,7 @@ func bare(err error) error {
 	return err
 }
 
-// join is how a query has a list.
+// join writes a list as a query parameter.
 func join[T ~string](list []T) string {
 	text := make([]string, len(list))
 	for i, one := range list {

@@ -9,11 +9,11 @@ import (
 const (
 	firstBackoff    = 500 * time.Millisecond
 	longestBackoff  = 8 * time.Second
-	longestWait     = time.Minute // what is longer is the caller's to wait for
+	longestWait     = time.Minute // the caller has to handle longer waits
 	longestLateness = time.Second
 )
 
-// mendable tells whether the same request may get another answer.
+// mendable reports whether a retry may succeed.
 func mendable(err error) bool {
 	if e := (*ConnectionError)(nil); errors.As(err, &e) {
 		return true
@@ -29,10 +29,10 @@ func mendable(err error) bool {
 	case http.StatusConflict:
 		return e.Code == ErrIdempotencyInProgress
 	}
-	return e.Status/100 == 2 // something between here and the service answered in its place
+	return e.Status/100 == 2 // a proxy answered in the service's place
 }
 
-// backoff is how long to wait after attempt n, the first of which is 0, and whether there is a point in it.
+// backoff returns the wait after attempt n, counted from 0, and whether a retry makes sense.
 func (c *core) backoff(n int, err error) (wait time.Duration, again bool) {
 	if !mendable(err) {
 		return 0, false
@@ -48,5 +48,5 @@ func (c *core) backoff(n int, err error) (wait time.Duration, again bool) {
 	return d/2 + c.part(d/2), true
 }
 
-// part is a random part of a time, so that callers who failed together don't come back together.
+// part returns a random part of d, so that callers that failed together don't retry together.
 func (c *core) part(d time.Duration) time.Duration { return time.Duration(c.random() * float64(d)) }

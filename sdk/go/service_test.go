@@ -23,7 +23,7 @@ type answer struct {
 	Text    string
 }
 
-// service gives answers in turn, and the last one for ever.
+// service gives its answers in turn, and repeats the last one forever.
 type service struct {
 	answers []answer
 
@@ -34,7 +34,7 @@ type service struct {
 	waits []time.Duration
 }
 
-// came are the requests so far, and their bodies.
+// came returns the requests so far, and their bodies.
 func (s *service) came() (requests []*http.Request, bodies []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,7 +67,7 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(text)
 }
 
-// serve starts a service and returns a client of it, which doesn't wait but notes for how long it would.
+// serve starts a service and returns a client for it. The client records its waits instead of waiting.
 func serve(t *testing.T, change func(*Options), answers ...answer) (*service, *Client) {
 	t.Helper()
 	s := &service{answers: answers}
@@ -88,7 +88,7 @@ func serve(t *testing.T, change func(*Options), answers ...answer) (*service, *C
 	return s, c
 }
 
-// outcome is what a call came to, as the tables say it.
+// outcome is the result of a call, as the tables write it.
 func outcome(err error) string {
 	var e *Error
 	var none *ConnectionError
@@ -103,7 +103,7 @@ func outcome(err error) string {
 	return err.Error()
 }
 
-// sameJSON wants a value that was decoded to be encoded as it was.
+// sameJSON checks that a decoded value is encoded as it was.
 func sameJSON(t *testing.T, value any, text string) {
 	t.Helper()
 	encoded, err := json.Marshal(value)

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// The tables that all SDKs are held by. Their `about` says what they mean.
+// The tables are test cases of all SDKs. Their `about` explains them.
 
 // vectors reads the cases of a table.
 func vectors[T any](t *testing.T, name string) []T {
@@ -82,7 +82,7 @@ func TestRequestsAreRepeatedAsTheTableSays(t *testing.T) {
 	}
 }
 
-// checkWaits wants as many waits as the table has, each between two numbers of milliseconds.
+// checkWaits checks the waits against the table. Each lies between two numbers of milliseconds.
 func (s *service) checkWaits(t *testing.T, want [][2]int) {
 	t.Helper()
 	if len(s.waits) != len(want) {
@@ -95,7 +95,7 @@ func (s *service) checkWaits(t *testing.T, want [][2]int) {
 	}
 }
 
-// checkKeys wants one key in all requests of a write.
+// checkKeys checks that all requests of a write have the same key.
 func checkKeys(t *testing.T, requests []*http.Request, write bool, want *string) {
 	t.Helper()
 	for _, r := range requests {
@@ -169,7 +169,7 @@ func TestListsAreReadToTheirEndAndNoFurtherThanWanted(t *testing.T) {
 			for post, err := range list.All() {
 				if err != nil {
 					failed = outcome(err)
-					continue // an error is the last
+					continue // an error ends the iteration
 				}
 				ids = append(ids, post.ID)
 				if len(ids) == v.Take {

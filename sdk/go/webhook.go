@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// What is wrong with a request that Unwrap refuses.
+// The errors of Unwrap.
 var (
 	ErrWebhookSecret    = errors.New("earshot: the webhook's secret is empty")
 	ErrWebhookSignature = errors.New("earshot: the request isn't signed with the webhook's secret")
@@ -26,23 +26,23 @@ const (
 	defaultTolerance = 5 * time.Minute
 )
 
-// Unwrap checks that a webhook's request is the service's, unchanged and recent, and returns the event in
-// it. body are the bytes as they came, header the request's, and secret what the webhook's registration
-// answered, whsec_… as a whole. The error is one of the ErrWebhook… values.
+// Unwrap checks that a webhook's request comes from the service, unchanged and recent, and returns its
+// event. Pass the bytes of the body as they came, and the headers of the request. The secret is the
+// whole value from the webhook's registration, whsec_…. The error is one of the ErrWebhook… values.
 func Unwrap(body []byte, header http.Header, secret string) (Event, error) {
 	return Verifier{Secret: secret}.Unwrap(body, header)
 }
 
-// Verifier is Unwrap with a tolerance or a clock of your own.
+// Verifier is Unwrap with your own tolerance or clock.
 type Verifier struct {
 	Secret string
-	// Tolerance is how far the moment of the signature may be from now, 5 minutes where it is zero.
+	// Tolerance is how far the time of the signature may be from now. The default is 5 minutes.
 	Tolerance time.Duration
-	// Now is time.Now where it is nil.
+	// Now is the clock. The default is time.Now.
 	Now func() time.Time
 }
 
-// Unwrap is as the function of that name.
+// Unwrap works like the function of that name.
 func (v Verifier) Unwrap(body []byte, header http.Header) (Event, error) {
 	if strings.TrimPrefix(v.Secret, "whsec_") == "" {
 		return nil, ErrWebhookSecret
@@ -65,7 +65,7 @@ func (v Verifier) Unwrap(body []byte, header http.Header) (Event, error) {
 	return event, nil
 }
 
-// signed is the moment that a signature of the body is valid for.
+// signed returns the time of a valid signature of the body.
 func (v Verifier) signed(body []byte, header string) (time.Time, error) {
 	var t string
 	var signatures []string

@@ -11,25 +11,26 @@ import (
 	"time"
 )
 
-// WidgetClaims say who looks at a page with the widget.
+// WidgetClaims describe the person who sees a page with the widget.
 type WidgetClaims struct {
-	// OrganizationID is yours, org_….
+	// OrganizationID is the id of your organization, org_….
 	OrganizationID string
 	// ExternalUserID is your own id for the person.
 	ExternalUserID string
-	// What you know of the person, all of it optional. MRRCents needs a Currency.
+	// Optional details of the person. MRRCents needs a Currency.
 	Email, Name, Plan string
 	MRRCents          *int64
 	Currency          string
 	Metadata          map[string]any
-	// ValidFor is an hour where it is zero, which is the most.
+	// ValidFor is how long the token is valid. The default is an hour, which is the maximum.
 	ValidFor time.Duration
-	// Now is the moment from which on it is valid, time.Now() where it is zero.
+	// Now is the time from which the token is valid. The default is time.Now().
 	Now time.Time
 }
 
-// WidgetToken signs a token for `identify` of the widget, with a secret that Widget.CreateSecret has made. It
-// belongs into a server, never into a page. It fails where something is missing, or ValidFor too long.
+// WidgetToken signs a token for the widget's `identify`, with a secret from Widget.CreateSecret. Call it only
+// on a server, never in a page. It returns an error if a required value is missing or ValidFor is out of
+// range.
 func WidgetToken(secretID, secret string, c WidgetClaims) (string, error) {
 	if secretID == "" || secret == "" || c.OrganizationID == "" || c.ExternalUserID == "" {
 		return "", errors.New("earshot: a widget's token needs a secret with its id, OrganizationID and ExternalUserID")
@@ -70,7 +71,7 @@ func WidgetToken(secretID, secret string, c WidgetClaims) (string, error) {
 	return header + "." + claims + "." + base64.RawURLEncoding.EncodeToString(mac.Sum(nil)), nil
 }
 
-// segment is one of the parts of a JWT.
+// segment encodes one part of a JWT.
 func segment(of any) (string, error) {
 	text, err := json.Marshal(of)
 	if err != nil {

@@ -1,4 +1,4 @@
-/** An answer with what stands around its data. */
+/** An answer: its data, status and headers. */
 export interface Answer<T> {
   data: T;
   status: number;
@@ -9,7 +9,7 @@ export interface Answer<T> {
   requestId: string | null;
 }
 
-/** A request that is under way: a promise of its data, and on demand of the answer with its headers. */
+/** A request in progress. It is a promise of the data; `withResponse` also gives the status and the headers. */
 export class Call<T> implements Promise<T> {
   readonly [Symbol.toStringTag] = "Call";
   readonly #answer: Promise<Answer<T>>;

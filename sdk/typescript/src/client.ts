@@ -5,23 +5,23 @@ import { Transport } from "./transport.js";
 
 /** How a client reaches the service. */
 export interface EarshotOptions {
-  /** The API key, `esk_…`; left out, it is the environment's EARSHOT_API_KEY. */
+  /** The API key, `esk_…`. The default is the environment variable EARSHOT_API_KEY. */
   apiKey?: string | undefined;
-  /** The address of your deployment; left out, it is the environment's EARSHOT_BASE_URL, or else http://127.0.0.1:4280. */
+  /** The address of your deployment. The default is the environment variable EARSHOT_BASE_URL, or http://127.0.0.1:4280. */
   baseUrl?: string | undefined;
-  /** The milliseconds that an attempt may take, 30,000 if left out. */
+  /** The milliseconds that an attempt may take. The default is 30,000. */
   timeout?: number | undefined;
-  /** How often to try again, 4 times if left out. */
+  /** The maximum number of retries. The default is 4. */
   maxRetries?: number | undefined;
-  /** What sends requests, in place of the platform's fetch. */
+  /** A function that sends the requests. The default is the platform's fetch. */
   fetch?: typeof fetch | undefined;
-  /** What waits, in place of the platform's clock. */
+  /** A clock for waits. The default is the platform's clock. */
   clock?: Clock | undefined;
 }
 
-/** A client of the service. It may be shared, and has nothing to close. */
+/** A client of the service. It can be shared and needs no closing. */
 export class Earshot extends Resources {
-  /** Throws an `EarshotError` where there is no API key, or where it or the address can't be one. */
+  /** Throws an `EarshotError` if the API key is missing, or if the key or the address is invalid. */
   constructor(options: EarshotOptions = {}) {
     super(
       new Transport({
@@ -36,26 +36,26 @@ export class Earshot extends Resources {
   }
 }
 
-// Platforms without a process have no environment. A variable that is empty counts as none.
+// Platforms without a process have no environment. An empty variable counts as missing.
 function environment(name: string): string | undefined {
   const { process } = globalThis as { process?: { env?: Record<string, string | undefined> } };
   return process?.env?.[name] || undefined;
 }
 
-// A key that no header can hold is refused here: the platform's own error would tell it.
+// Refuses a key that no header can hold. The platform's own error would quote the key.
 function usableKey(key: string | undefined): string {
   if (!key) throw new EarshotError("there is no API key: pass apiKey, or set EARSHOT_API_KEY");
   if (!/^[!-~]+$/.test(key)) throw new EarshotError("the API key has a character that no key has, such as a line break");
   return key;
 }
 
-// The address isn't told: it may hold a password, which no platform's fetch takes.
+// The error doesn't quote the address, which may contain a password. No platform's fetch accepts one.
 function usableAddress(url: string): string {
   try {
-    new URL(url); // which leaves out white space
+    new URL(url); // which ignores white space
     if (/^https?:\/\/[^/?#@\s]+(\/[^?#\s]*)?$/.test(url)) return url.replace(/\/+$/, "");
   } catch {
-    // as below
+    // falls through to the error below
   }
   throw new EarshotError("baseUrl is no address such as https://feedback.example.com, without a user, a query and a fragment");
 }

@@ -1,14 +1,14 @@
-/** What the client takes from the world besides the network. */
+/** The clock and the random numbers of a client. */
 export interface Clock {
-  /** The milliseconds since 1970. */
+  /** The time in milliseconds since 1970. */
   now(): number;
-  /** Resolves after so many milliseconds, or rejects with the signal's reason. */
+  /** Resolves after this many milliseconds, or rejects with the signal's reason. */
   sleep(milliseconds: number, signal?: AbortSignal): Promise<void>;
   /** A number from 0 up to 1. */
   random(): number;
 }
 
-/** The platform's own. */
+/** The platform's clock. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   random: () => Math.random(),
@@ -22,7 +22,7 @@ export const systemClock: Clock = {
       const timer = setTimeout(() => {
         signal?.removeEventListener("abort", cancel);
         resolve();
-      }, Math.min(milliseconds, 2 ** 31 - 1)); // the longest that timers know
+      }, Math.min(milliseconds, 2 ** 31 - 1)); // the longest time that timers support
       signal?.addEventListener("abort", cancel, { once: true });
     }),
 };

@@ -5,17 +5,17 @@ export class EarshotError extends Error {
   override name = "EarshotError";
 }
 
-/** There is no answer: the connection failed or broke off. `cause` says how. The request may have taken effect. */
+/** No answer came, because the connection failed or broke off. `cause` is the reason. The request may have taken effect. */
 export class ConnectionError extends EarshotError {
   override name = "ConnectionError";
 }
 
-/** There was no answer within the time that an attempt has. The request may have taken effect. */
+/** No answer came within the time of an attempt. The request may have taken effect. */
 export class TimeoutError extends ConnectionError {
   override name = "TimeoutError";
 }
 
-/** What an answer says that isn't a success. */
+/** The content of an error answer. */
 export interface Problem {
   status: number;
   code: string;
@@ -25,18 +25,18 @@ export interface Problem {
   retryAfter: number | null;
 }
 
-/** The service, or something before it, refused the request. There is a subclass for each known code. */
+/** The service, or a proxy in front of it, refused the request. Each known code has a subclass. */
 export class APIError extends EarshotError implements Problem {
   override name = "APIError";
   /** The HTTP status. */
   readonly status: number;
-  /** The code to program against, such as `ERR_NOT_FOUND`; `HTTP_` and the status where an answer has none. */
+  /** The code for programs, such as `ERR_NOT_FOUND`. It is `HTTP_` and the status if the answer has no code. */
   readonly code: string;
-  /** What a program can use, depending on the code. */
+  /** Details for programs, depending on the code. */
   readonly details: ErrorDetails & Record<string, unknown>;
   /** The X-Request-Id, to quote in a report. */
   readonly requestId: string | null;
-  /** The seconds of Retry-After; null where it isn't there or is 0. */
+  /** The seconds of Retry-After; null if the header is missing or 0. */
   readonly retryAfter: number | null;
 
   /** @internal */
@@ -50,12 +50,15 @@ export class APIError extends EarshotError implements Problem {
   }
 }
 
-/** A request to a webhook isn't genuine, or can't be read. */
+/** A request to a webhook isn't genuine or isn't readable. */
 export class WebhookVerificationError extends EarshotError {
   override name = "WebhookVerificationError";
   /**
-   * Which check failed: `secret`, your own one, which is empty; `signature`, which is missing, malformed or not by this
-   * secret; `timestamp`, too far from now; `payload`, genuine but not an event.
+   * The check that failed:
+   * - `secret`: your own secret is empty.
+   * - `signature`: it is missing, malformed or made with another secret.
+   * - `timestamp`: it is too far from now.
+   * - `payload`: the request is genuine, but its body is not an event.
    */
   readonly check: "secret" | "signature" | "timestamp" | "payload";
 

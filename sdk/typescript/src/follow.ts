@@ -5,17 +5,17 @@ import type { Event, EventFeed, ListEventsQuery } from "./generated/types.js";
 import type { CallOptions } from "./request.js";
 import { afterRetryAfter, backoff, isTransient } from "./retry.js";
 
-/** How to follow the feed. */
+/** Options for following the feed. */
 export interface FollowOptions {
-  /** The `sequence` behind which to begin, as it was saved. Left out, it begins with the oldest event that is kept. */
+  /** The saved `sequence` after which to begin. The default is to begin with the oldest event that is stored. */
   after?: number | null | undefined;
-  /** Keeps the place in the feed. */
+  /** Stores the position in the feed. */
   save?: ((sequence: number) => void | Promise<void>) | undefined;
-  /** Only these events. */
+  /** The types of events to read. The default is all. */
   types?: ListEventsQuery["types"];
-  /** How many seconds a request waits for an event, up to 30, which is what it is when left out. */
+  /** How many seconds a request waits for an event. The default is 30, which is the maximum. */
   wait?: number | undefined;
-  /** Ends it. */
+  /** Ends the iteration. */
   signal?: AbortSignal | undefined;
 }
 
@@ -37,12 +37,12 @@ export async function* follow(read: Read, clock: Clock, options: FollowOptions =
     after = page.nextAfter;
     if (page.data.length > 0) continue;
     if (moved) await save?.(after);
-    // The service answers at once where too many wait already; nobody is served by asking again just as fast.
+    // The service answers immediately if too many requests wait already. Then wait before the next request.
     else await clock.sleep(Math.max(0, began + 1000 - clock.now()), signal);
   }
 }
 
-/** Reads until it goes well, or fails in a way that reading again can't mend. */
+/** Reads until it succeeds, or fails with an error that a retry can't fix. */
 async function outlasting<T>(attempt: () => PromiseLike<T>, clock: Clock, signal: AbortSignal | undefined): Promise<T> {
   for (let n = 1; ; n++) {
     try {

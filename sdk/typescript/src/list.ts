@@ -5,18 +5,18 @@ import type { Transport } from "./transport.js";
 /** A page of a list. */
 export interface Page<T> {
   data: T[];
-  /** Where the next page begins; null at the end. */
+  /** Where the next page begins; null on the last page. */
   nextCursor: string | null;
 }
 
-/** From where a list is read. */
+/** Where to begin in a list. */
 export interface From {
-  /** The `nextCursor` of a page, to go on behind it, or a `syncCursor` that was kept. Left out, it is the query's. */
+  /** The `nextCursor` of a page, to continue after it, or a stored `syncCursor`. The default is the cursor of the query. */
   cursor?: string | null | undefined;
 }
 
 /**
- * A list, which is read when somebody asks for it:
+ * A list that is read on demand:
  * `for await (const item of list)` reads all items, page by page as they are needed.
  */
 export class List<T, P extends Page<T>> implements AsyncIterable<T> {
@@ -37,7 +37,7 @@ export class List<T, P extends Page<T>> implements AsyncIterable<T> {
     return this.#transport.callPage({ ...this.#request, query }, this.#options);
   }
 
-  /** The pages up to the end. */
+  /** All pages up to the end. */
   async *pages(from: From = {}): AsyncGenerator<P, void, undefined> {
     for (let { cursor } = from; ; ) {
       const page = await this.page({ cursor });

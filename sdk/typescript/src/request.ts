@@ -1,26 +1,26 @@
 import { EarshotError } from "./errors.js";
 
-/** What may be said of one call. */
+/** Options of one call. */
 export interface CallOptions {
-  /** Ends the call at once, also while it waits to try again. The call is then rejected with the signal's reason. */
+  /** Ends the call immediately, even during a wait before a retry. The call then rejects with the signal's reason. */
   signal?: AbortSignal | undefined;
-  /** The milliseconds that each attempt may take, in place of the client's. */
+  /** The milliseconds that each attempt may take. It overrides the option of the client. */
   timeout?: number | undefined;
-  /** How often to try again, in place of the client's. */
+  /** The maximum number of retries. It overrides the option of the client. */
   maxRetries?: number | undefined;
 }
 
-/** What may be said of a call that changes something. */
+/** Options of a call that changes something. */
 export interface WriteOptions extends CallOptions {
-  /** A key of your own, which outlives the program: calls with the same one take effect once. Left out, each call has a new one. */
+  /** Your own key, which can outlive the program. Calls with the same key take effect once. The default is a new key for each call. */
   idempotencyKey?: string | undefined;
 }
 
-/** What may be said of a call that changes what you have read. */
+/** Options of a call that changes a resource that you have read. */
 export interface ConditionalOptions extends WriteOptions {
   /**
-   * The ETag of what you have read. If it has changed since, the call is rejected with a `PreconditionFailedError`. Where
-   * it is given but empty or undefined, nothing is sent.
+   * The ETag of the resource that you have read. If the resource has changed since, the call rejects with a
+   * `PreconditionFailedError`. If `ifMatch` is given but empty or undefined, nothing is sent.
    */
   ifMatch?: string;
 }
@@ -33,23 +33,23 @@ export interface Request {
   ids?: Record<string, string>;
   body?: object | undefined;
   query?: object | undefined;
-  /** Whether it takes an Idempotency-Key. */
+  /** Whether the request takes an Idempotency-Key. */
   keyed?: true;
 }
 
-/** The address of a request. */
+/** Returns the address of a request. */
 export function address(baseUrl: string, request: Request): string {
   const path = request.path.replace(/\{(\w+)\}/g, (_, name: string) => segment(name, request.ids?.[name]));
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(request.query ?? {})) {
-    // A list becomes its items with commas between them.
+    // A list becomes its items, separated by commas.
     if (value !== undefined) query.set(name, String(value));
   }
   const asked = String(query);
   return baseUrl + path + (asked && `?${asked}`);
 }
 
-// An empty id or dots would make the address of something else.
+// An empty id or dots would give the address of another resource.
 function segment(name: string, id: unknown): string {
   if (typeof id !== "string" || /^\.{0,2}$/.test(id)) throw new EarshotError(`${name} is no id: ${JSON.stringify(id)}`);
   return encodeURIComponent(id);

@@ -1,30 +1,30 @@
 import { APIError, type Problem } from "./errors.js";
 import { errorClasses } from "./generated/codes.js";
 
-/** The JSON of an answer that succeeded. */
+/** The JSON of a successful answer. */
 export type Body = Record<string, unknown>;
 
-/** Takes what was asked for from an answer; undefined where it isn't there, so that the answer isn't the service's. */
+/** Reads the result from an answer. It returns undefined if the answer doesn't come from the service. */
 export type Reader<T> = (body: Body) => T | undefined;
 
-/** What an answer has in `data`. */
+/** Reads the `data` of an answer. */
 export function data<T>({ data }: Body): T | undefined {
   return (data ?? undefined) as T | undefined;
 }
 
-/** A page of a list. One without a cursor says nothing about the list's end, where the cursor is null. */
+/** Reads a page of a list. A page needs a cursor, which is null at the end of the list. */
 export function page<P>(body: Body): P | undefined {
   const { data, nextCursor } = body;
   const leads = nextCursor === null || (typeof nextCursor === "string" && nextCursor !== "");
   return Array.isArray(data) && leads ? (body as P) : undefined;
 }
 
-/** A page of the feed, which always says where to go on. */
+/** Reads a page of the feed. It always has the position at which to continue. */
 export function feed<P>(body: Body): P | undefined {
   return Array.isArray(body.data) && Number.isInteger(body.nextAfter) ? (body as P) : undefined;
 }
 
-/** What an answer was asked for. Throws an APIError where it isn't a success, or isn't what the service answers. */
+/** Reads the result of an answer. Throws an APIError if the answer isn't a success, or doesn't come from the service. */
 export function readAnswer<T>(response: Response, text: string, read: Reader<T>): T {
   const body = object(parse(text));
   const found = response.ok && body ? read(body) : undefined;
@@ -44,7 +44,7 @@ function problemOf(response: Response, error: Body | undefined): Problem {
     message: known ? String(known.message ?? "") : `an answer with the status ${status} that isn't the service's`,
     details: (known && object(known.details)) ?? {},
     requestId: headers.get("x-request-id"),
-    // 0 would have everybody ask again without a pause.
+    // With 0, all clients would retry without a pause.
     retryAfter: /^\d+$/.test(seconds) ? Number(seconds) || null : null,
   };
 }

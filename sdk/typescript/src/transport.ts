@@ -7,7 +7,7 @@ import { address, type CallOptions, type ConditionalOptions, type Request } from
 import { data, feed, page, type Reader, readAnswer } from "./response.js";
 import { retryDelay } from "./retry.js";
 
-/** How to reach the service. */
+/** The settings of a client. */
 export interface Settings {
   apiKey: string;
   baseUrl: string;
@@ -17,9 +17,9 @@ export interface Settings {
   clock: Clock;
 }
 
-/** Sends requests, and sends them again where that can help. */
+/** Sends requests, and retries them if a retry may succeed. */
 export class Transport {
-  // Private, so that no log of a client shows the key.
+  // Private, so that the key never appears when a client is logged.
   readonly #settings: Settings;
 
   constructor(settings: Settings) {
@@ -30,17 +30,17 @@ export class Transport {
     return this.#settings.clock;
   }
 
-  /** One thing, which the answer has in `data`. */
+  /** Sends a request whose answer has the result in `data`. */
   call<T>(request: Request, options?: ConditionalOptions): Call<T> {
     return new Call(this.#send<T>(request, options, data));
   }
 
-  /** A page, which is all of the answer. */
+  /** Sends a request whose answer is a page. */
   callPage<P>(request: Request, options?: CallOptions): Call<P> {
     return new Call(this.#send<P>(request, options, page));
   }
 
-  /** A page of the feed. The seconds that the service is asked to wait aren't part of an attempt's time. */
+  /** Requests a page of the feed. The time that the service is asked to wait doesn't count as time of the attempt. */
   callFeed<P>(request: Request & { query: { wait?: number | undefined } | undefined }, options?: CallOptions): Call<P> {
     const timeout = (options?.timeout ?? this.#settings.timeout) + 1000 * (request.query?.wait ?? 0);
     return new Call(this.#send<P>(request, { ...options, timeout }, feed));
@@ -73,7 +73,7 @@ export class Transport {
       "user-agent": `earshot-typescript/${version}`,
     });
     if (request.keyed) headers.set("idempotency-key", options.idempotencyKey ?? (await webCrypto()).randomUUID());
-    // An ETag that was lost on its way here must not make a write that goes by nothing.
+    // A missing ETag must not turn a conditional write into an unconditional one.
     if ("ifMatch" in options) {
       if (!options.ifMatch) throw new EarshotError("ifMatch is given, but is no ETag");
       headers.set("if-match", options.ifMatch);
@@ -87,10 +87,10 @@ export class Transport {
   }
 }
 
-// The longest time that timers know.
+// The longest time that timers support.
 const longest = 2 ** 31 - 1;
 
-/** One attempt, with the answer's text, which may break off too. */
+/** Makes one attempt. It includes the text of the answer, because that may break off too. */
 async function exchange(
   fetch: Settings["fetch"],
   url: string,
@@ -98,7 +98,7 @@ async function exchange(
   timeout: number,
   signal: AbortSignal | undefined,
 ): Promise<[Response, string]> {
-  // Without the query, which may tell of persons.
+  // Without the query, which may contain personal data.
   const what = `${init.method} ${url.split("?")[0]}`;
   const attempt = new AbortController();
   const cancel = () => attempt.abort(signal?.reason);

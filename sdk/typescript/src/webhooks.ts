@@ -5,19 +5,19 @@ import type { EventPayload } from "./generated/types.js";
 /** The headers of a request, as a server has them. */
 export type RequestHeaders = { get(name: string): string | null } | Record<string, string | string[] | undefined>;
 
-/** How to judge the moment of a signature. */
+/** Options for the check of a signature's time. */
 export interface UnwrapOptions {
-  /** The milliseconds since 1970; left out, it is Date.now. */
+  /** The time in milliseconds since 1970. The default is Date.now. */
   now?: (() => number) | undefined;
-  /** How many seconds a signature may be away from now, 300 if left out. */
+  /** How many seconds a signature's time may differ from now. The default is 300. */
   tolerance?: number | undefined;
 }
 
 /**
- * Checks that a request to a webhook is genuine and recent, and returns the event that it tells of. `body` is what came in,
- * as bytes or text, not parsed and encoded again. An event that this version doesn't know comes as it is.
+ * Checks that a request to a webhook is genuine and recent, and returns its event. Pass the original bytes or text as `body`,
+ * without parsing and encoding it again. An event that this version doesn't know is returned unchanged.
  *
- * Rejects with a `WebhookVerificationError`, whose `check` says what is wrong.
+ * Rejects with a `WebhookVerificationError`, whose `check` names the failed check.
  */
 export async function unwrap(
   body: string | Uint8Array | ArrayBuffer,
@@ -56,7 +56,7 @@ function readSignature(text: string): { t: string; signatures: Uint8Array<ArrayB
   const values = (wanted: string) => parts.flatMap(([name, value]) => (name === wanted && value !== undefined ? [value] : []));
   const [t = "", ...further] = values("t");
   const signatures = values("v1").filter((hex) => /^[0-9a-f]{64}$/.test(hex));
-  // With two moments one could be checked and the other believed.
+  // With two times, one could be checked and the other one used.
   if (!/^\d{1,12}$/.test(t) || further.length > 0) {
     throw new WebhookVerificationError("signature", "X-Service-Signature is missing or can't be read");
   }
@@ -74,7 +74,7 @@ function readPayload(body: Uint8Array): EventPayload {
   try {
     payload = JSON.parse(new TextDecoder().decode(body));
   } catch {
-    // It isn't what we send, which is told below.
+    // The service never sends this. The error follows below.
   }
   if (typeof payload === "object" && payload !== null && "event" in payload && typeof payload.event === "string") {
     return payload as EventPayload;

@@ -2,7 +2,7 @@ import { hmacKey, webCrypto } from "./crypto.js";
 import { EarshotError } from "./errors.js";
 import type { IdentifyContactRequest } from "./generated/types.js";
 
-/** What a token of the widget says, and what signs it. */
+/** The content of a widget's token, and the secret that signs it. */
 export interface WidgetTokenInput {
   /** Your organization, `org_…`. */
   organizationId: string;
@@ -10,15 +10,15 @@ export interface WidgetTokenInput {
   secretId: string;
   /** The widget's secret, `wgsec_…`. */
   secret: string;
-  /** Who looks at the page, with what you know of them. */
+  /** The person who sees the page, with the details that you have. */
   user: IdentifyContactRequest;
-  /** For how many seconds it is valid: 3600, which is the most, if left out. */
+  /** For how many seconds the token is valid. The default is 3600, which is the maximum. */
   lifetime?: number | undefined;
-  /** The milliseconds since 1970; left out, it is Date.now. */
+  /** The time in milliseconds since 1970. The default is Date.now. */
   now?: (() => number) | undefined;
 }
 
-/** Signs a token for `Earshot("identify", token)` on a page of yours. For servers: a browser must never have the secret. */
+/** Signs a token for `Earshot("identify", token)` on your page. Call it only on a server: a browser must never have the secret. */
 export async function widgetToken(input: WidgetTokenInput): Promise<string> {
   const { organizationId, secretId, secret, user, lifetime = 3600, now = Date.now } = input;
   if (!secret || secret === "wgsec_") throw new EarshotError("the secret of the widget is empty");

@@ -12,7 +12,7 @@ import (
 	earshot "earshot/sdk/go"
 )
 
-// place is the file that keeps the place in the feed.
+// place is the file that stores the position in the feed.
 type place string
 
 func (p place) load() (*int64, error) {
@@ -31,7 +31,8 @@ func (p place) save(_ context.Context, sequence int64) error {
 	return os.WriteFile(string(p), []byte(strconv.FormatInt(sequence, 10)), 0o600)
 }
 
-// follow reads the feed until a post is planned. It leaves while it works on that event, so the next run begins with it.
+// follow reads the feed until a post is planned. It stops before it has saved that event's position, so
+// the next run begins with it.
 func follow(ctx context.Context, c *earshot.Client, at place) error {
 	after, err := at.load()
 	if err != nil {

@@ -1,5 +1,6 @@
-// Story is the first minutes with Earshot: a board, posts, a comment, a vote, the webhook and the feed that
-// tell of them. It takes EARSHOT_API_KEY and EARSHOT_BASE_URL, and a file that keeps the place in the feed:
+// Story shows the first minutes with Earshot: a board, posts, a comment, a vote, and a webhook and the
+// feed that report them. It needs EARSHOT_API_KEY and EARSHOT_BASE_URL, and a file that stores the
+// position in the feed:
 //
 //	go run ./examples/story place.txt
 package main
@@ -44,7 +45,7 @@ func run(ctx context.Context, at place) error {
 	if err := read(ctx, c, posts[0]); err != nil {
 		return err
 	}
-	for range 2 { // the second time as after a crash
+	for range 2 { // the second time simulates a restart after a crash
 		if err := follow(ctx, c, at); err != nil {
 			return err
 		}
@@ -52,7 +53,7 @@ func run(ctx context.Context, at place) error {
 	return r.end(ctx, c, len(posts)+1)
 }
 
-// write makes a board with posts, and has one of them commented, voted for and planned.
+// write makes a board with posts. One of them gets a comment, a vote and a new status.
 func write(ctx context.Context, c *earshot.Client) (posts []*earshot.Post, err error) {
 	board, err := c.Boards.Create(ctx, earshot.CreateBoardRequest{Name: "Feature requests"})
 	if err != nil {
@@ -98,7 +99,7 @@ func discuss(ctx context.Context, c *earshot.Client, post *earshot.Post, ada *ea
 	return err
 }
 
-// read walks through the posts of a board, and asks for one that isn't there.
+// read walks through the posts of a board, and requests a post that doesn't exist.
 func read(ctx context.Context, c *earshot.Client, first *earshot.Post) error {
 	pages := 0
 	list := c.Posts.List(ctx, first.BoardID, earshot.ListPostsParams{Limit: 2})

@@ -11,14 +11,14 @@ import (
 	earshot "earshot/sdk/go"
 )
 
-// receiver is a webhook and the program behind it.
+// receiver is a webhook and its HTTP server.
 type receiver struct {
 	webhook *earshot.WebhookWithSecret
 	server  *http.Server
 	arrived chan string // the ids of deliveries
 }
 
-// listen registers a webhook for an address of this machine and serves it.
+// listen registers a webhook for a local address and serves it.
 func listen(ctx context.Context, c *earshot.Client) (*receiver, error) {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
@@ -57,7 +57,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	r.arrived <- request.Header.Get("X-Service-Delivery")
 }
 
-// end waits for a number of deliveries, each of which may come again, and takes the webhook away.
+// end waits for a number of deliveries, each of which may arrive more than once. Then it deletes the webhook.
 func (r *receiver) end(ctx context.Context, c *earshot.Client, deliveries int) error {
 	for seen := map[string]bool{}; len(seen) < deliveries; {
 		select {

@@ -1,4 +1,4 @@
-"""Earshot's API: `Earshot` blocks, `AsyncEarshot` is awaited; `earshot.webhooks` receives."""
+"""The SDK of Earshot's API: `Earshot` blocks, `AsyncEarshot` is for asyncio, `earshot.webhooks` is for receivers."""
 
 from . import _generated_errors, types, webhooks
 from ._client import AsyncEarshot, Earshot

@@ -20,26 +20,30 @@ _LOCAL = "http://127.0.0.1:4280"
 
 
 class Earshot(Resources):
-    """The API, by calls that block. One client serves a whole program, and its threads share it.
+    """A client with calls that block. One client serves a whole program, and its threads can share it.
 
-    Methods raise an EarshotError: an APIError where the service refused, of a class for each code, an
-    APIConnectionError where no answer came. What may be repeated is repeated before, and takes effect once. They
-    raise a ValueError, and send nothing, for an id that is empty, or an `if_match` that is None or empty.
+    Methods raise an EarshotError: an APIError if the service refused the request, with a class for each code, or an
+    APIConnectionError if no answer came. Before that they retry requests that may succeed, and a write takes effect
+    once. They raise a ValueError and send nothing if an id is empty, or if `if_match` is None or empty.
 
-    Methods take these too, where they mean something: `timeout` and `max_retries` in place of the client's;
-    `idempotency_key`, a text of your own for what you do, in place of one that is made for the call; `if_match`, the
-    ETag of what you have read; and `on_answer`, which is called with the Answer of each request that succeeded.
+    Where they apply, methods also take these arguments:
+
+    - `timeout` and `max_retries` override those of the client.
+    - `idempotency_key` is your own key. The default is a new key for each call.
+    - `if_match` is the ETag of the resource that you have read.
+    - `on_answer` is called with the Answer of each successful request.
 
     Args:
-        api_key: The key, `esk_…`; EARSHOT_API_KEY if left out.
-        base_url: The service's address; EARSHOT_BASE_URL if left out, or else that of `make up`.
-        timeout: How many seconds an attempt may take; a call can set its own. httpx bounds each wait for the network
-            and not their sum: headers that come byte by byte may take longer, and the last wait for a body may begin
-            just before the time is over. AsyncEarshot bounds the whole attempt.
-        max_retries: How often a request is repeated at most; a call can set its own.
-        transport: What httpx sends requests with, in place of the network.
-        sleep, now, random: The clock: waits for so many seconds, tells seconds that only grow, and a number from
-            0 to 1.
+        api_key: The key, `esk_…`. The default is the environment variable EARSHOT_API_KEY.
+        base_url: The service's address. The default is the environment variable EARSHOT_BASE_URL, or the address of
+            `make up`.
+        timeout: How many seconds an attempt may take; a call can override it. httpx limits each wait for the network,
+            not their sum. Headers that come byte by byte may take longer, and the last wait for a body may begin just
+            before the time is over. AsyncEarshot limits the whole attempt.
+        max_retries: The maximum number of retries; a call can override it.
+        transport: The httpx transport for requests, in place of the network.
+        sleep, now, random: The clock. `sleep` waits for a number of seconds, `now` returns seconds that only grow,
+            and `random` returns a number from 0 to 1.
     """
 
     def __init__(
@@ -59,7 +63,7 @@ class Earshot(Resources):
         super().__init__(Driver(settings, self._http, sleep))
 
     def close(self) -> None:
-        """Closes the connections. `with Earshot() as earshot:` does it at its end."""
+        """Closes the connections. `with Earshot() as earshot:` does so at its end."""
         self._http.close()
 
     def __enter__(self) -> "Earshot":
@@ -70,9 +74,9 @@ class Earshot(Resources):
 
 
 class AsyncEarshot(AsyncResources):
-    """The API, by calls to await. To cancel the task ends a call, or the wait between two attempts, at once.
+    """A client with calls to await. Canceling the task ends a call or a wait between two attempts immediately.
 
-    Arguments and errors are those of Earshot. `timeout` bounds an attempt from its beginning to its end.
+    Arguments and errors are those of Earshot. `timeout` limits an attempt from its beginning to its end.
     """
 
     def __init__(
@@ -92,7 +96,7 @@ class AsyncEarshot(AsyncResources):
         super().__init__(AsyncDriver(settings, self._http, sleep))
 
     async def aclose(self) -> None:
-        """Closes the connections. `async with AsyncEarshot() as earshot:` does it at its end."""
+        """Closes the connections. `async with AsyncEarshot() as earshot:` does so at its end."""
         await self._http.aclose()
 
     async def __aenter__(self) -> "AsyncEarshot":
@@ -113,12 +117,12 @@ def _settings(
     key = os.environ.get("EARSHOT_API_KEY", "") if api_key is None else api_key
     if not key:
         raise EarshotError("there is no API key: pass api_key, or set EARSHOT_API_KEY")
-    # Said without the key, which the HTTP library's own error would quote.
+    # This error doesn't quote the key. The HTTP library's own error would.
     if not (key.isascii() and key.isprintable()) or " " in key:
         raise EarshotError("the API key has characters that no key has, such as a line's end")
     url = (os.environ.get("EARSHOT_BASE_URL") or _LOCAL) if base_url is None else base_url
     if not _is_address(url):
-        # Not told, because it may hold a password.
+        # The error doesn't quote the URL, which may contain a password.
         raise EarshotError(
             "base_url is no address such as https://feedback.example.com, without a user, a query and a fragment"
         )
@@ -130,6 +134,6 @@ def _is_address(url: str) -> bool:
         httpx.URL(url)
         parts = urlsplit(url)
         usable = bool(parts.hostname) and parts.port != 0
-    except (httpx.InvalidURL, ValueError):  # of the host, its brackets, or the port
+    except (httpx.InvalidURL, ValueError):  # for an invalid host, its brackets, or the port
         return False
     return usable and re.fullmatch(r"https?://[^/?#@\s]+(/[^?#\s]*)?", url, re.IGNORECASE) is not None

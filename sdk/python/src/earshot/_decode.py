@@ -1,4 +1,4 @@
-"""From JSON to the types of the contract, leniently: a service may be newer or older than this package."""
+"""Decodes JSON into the types of the contract. It is lenient, because a service may be newer or older."""
 
 import dataclasses
 import functools
@@ -18,7 +18,7 @@ def wire(name: str) -> str:
 
 
 def decode(hint: Any, value: Any) -> Any:
-    """Makes what a type says of a value; what doesn't fit the type stays as it came."""
+    """Decodes a value into a type. A value that doesn't fit the type stays as it came."""
     if value is None:
         return None
     if hint is datetime:
@@ -36,7 +36,7 @@ def decode(hint: Any, value: Any) -> Any:
 
 
 def event(value: Any) -> Any:
-    """Makes the payload of an event, told by its member `event`."""
+    """Decodes the payload of an event. Its member `event` determines the type."""
     if not isinstance(value, dict):
         return value
     members = cast(Dict[str, Any], value)
@@ -49,7 +49,7 @@ def _object(cls: Any, value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     rest = dict(cast(Mapping[str, Any], value))
-    # A member that is missing although it is required is None: an older service doesn't have it yet.
+    # A required member that is missing becomes None, because an older service may not have it.
     known = {name: decode(hint, rest.pop(key, None)) for name, key, hint in _members(cls)}
     return cls(**known, extra=rest)
 

@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class Driver:
-    """Sends and waits, and blocks for as long."""
+    """Sends requests and blocks until the answer."""
 
     def __init__(self, settings: Settings, http: httpx.Client, sleep: Callable[[float], None]) -> None:
         self.settings = settings
@@ -20,7 +20,7 @@ class Driver:
         self.sleep = sleep
 
     def send(self, call: Call[T]) -> T:
-        """Returns what was asked for, or raises an EarshotError."""
+        """Returns the result, or raises an EarshotError."""
         exchange = Exchange(self.settings, call)
         while True:
             try:
@@ -34,7 +34,7 @@ class Driver:
             self.sleep(outcome.seconds)
 
     def _attempt(self, exchange: Exchange[T]) -> Answer:
-        # httpx bounds each wait for bytes, and this their sum from the end of the head on.
+        # httpx limits each wait for bytes. This limits their sum, from the end of the headers on.
         until, chunks = self.settings.now() + exchange.timeout, cast(List[bytes], [])
         with self.http.stream(
             exchange.method, exchange.url, headers=exchange.headers, content=exchange.content, timeout=exchange.timeout
@@ -47,7 +47,7 @@ class Driver:
 
 
 class AsyncDriver:
-    """Sends and waits, and leaves others to run meanwhile."""
+    """Sends requests and lets other tasks run in the meantime."""
 
     def __init__(self, settings: Settings, http: httpx.AsyncClient, sleep: Callable[[float], Awaitable[None]]) -> None:
         self.settings = settings
@@ -55,7 +55,7 @@ class AsyncDriver:
         self.sleep = sleep
 
     async def send(self, call: Call[T]) -> T:
-        """Returns what was asked for, or raises an EarshotError."""
+        """Returns the result, or raises an EarshotError."""
         exchange = Exchange(self.settings, call)
         while True:
             try:

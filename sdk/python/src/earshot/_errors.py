@@ -1,9 +1,9 @@
-"""What goes wrong, whatever the contract's code is."""
+"""The errors that don't depend on the codes of the contract."""
 
 import functools
 from typing import Any, Mapping, Optional, Tuple
 
-# Answers that the same request may get another answer after.
+# Statuses after which the same request may succeed.
 _PASSING = frozenset((429, 500, 502, 503, 504))
 
 
@@ -12,33 +12,33 @@ class EarshotError(Exception):
 
 
 class APIConnectionError(EarshotError):
-    """No answer came, or one that broke off. What was asked for may have taken effect."""
+    """No answer came, or the answer broke off. The request may have taken effect."""
 
 
 class APITimeoutError(APIConnectionError):
-    """No whole answer came in the time of an attempt."""
+    """No whole answer came within the time of an attempt."""
 
 
 class APIError(EarshotError):
-    """The service answered with an error; for each code of the contract there is a class below this one."""
+    """The service answered with an error. Each code of the contract has a subclass."""
 
     status: int
-    """The status of HTTP."""
+    """The HTTP status."""
 
     code: str
-    """What to program against, such as ERR_NOT_FOUND; HTTP_<status> where the answer has none."""
+    """The code for programs, such as ERR_NOT_FOUND. It is HTTP_<status> if the answer has no code."""
 
     message: str
     """For people."""
 
     details: Mapping[str, Any]
-    """What a program can use, depending on the code, with the names of the contract."""
+    """Details for programs, depending on the code. The names are those of the contract."""
 
     request_id: Optional[str]
     """X-Request-Id, to quote when you report a problem."""
 
     retry_after: Optional[int]
-    """After how many seconds the service wants to be asked again; None where it doesn't say, or says 0."""
+    """The seconds to wait before a retry, as the service asks; None if it gives no time, or 0."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class APIError(EarshotError):
         self.retry_after = retry_after
 
     def __reduce__(self) -> Tuple[Any, ...]:
-        # Pools of processes carry errors pickled, and arguments by name aren't pickled by themselves.
+        # Process pools pickle errors, and pickle doesn't handle keyword arguments by itself.
         members = {name: getattr(self, name) for name in APIError.__annotations__}
         return functools.partial(type(self), **members), ()
 
@@ -69,9 +69,9 @@ class APIError(EarshotError):
 
 
 def passing(error: EarshotError) -> bool:
-    """Says whether the same request may succeed later."""
+    """Reports whether the same request may succeed later."""
     if not isinstance(error, APIError):
         return isinstance(error, APIConnectionError)
-    # A success that can't be read comes from somebody between us and the service.
+    # An unreadable success comes from a proxy in front of the service.
     unreadable = 200 <= error.status < 300
     return unreadable or error.status in _PASSING or error.code == "ERR_IDEMPOTENCY_IN_PROGRESS"

@@ -1,4 +1,4 @@
-"""One call without its input and output: what to send, what an answer means, and how long to wait."""
+"""One call without its input and output: the request, the meaning of an answer, and the waits."""
 
 import json
 import uuid
@@ -18,20 +18,20 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Answer:
-    """What came beside the data of a call that succeeded."""
+    """The answer of a successful call."""
 
     status: int
-    """The status of HTTP; of `contacts.identify` 201 says that the contact was made."""
+    """The HTTP status. For `contacts.identify`, 201 means that the contact is new."""
 
     headers: httpx.Headers
-    """All headers; their names are compared without regard to case."""
+    """All headers. The case of their names doesn't matter."""
 
     content: bytes = field(repr=False)
     """The body."""
 
     @property
     def etag(self) -> Optional[str]:
-        """What to pass as `if_match`, to change only what you have read."""
+        """The ETag. Pass it as `if_match` to change only the version that you have read."""
         return self.headers.get("ETag")
 
     @property
@@ -45,12 +45,12 @@ OnAnswer = Callable[[Answer], None]
 
 @dataclass(frozen=True)
 class Call(Generic[T]):
-    """What a method of a resource asks for."""
+    """The request of a method of a resource."""
 
     method: str
     path: str
     read: Callable[[Dict[str, Any]], Optional[T]]
-    """Reads an answer; None says that it isn't the service's."""
+    """Reads an answer; None means that it doesn't come from the service."""
 
     query: Mapping[str, Any] = field(default_factory=lambda: cast(Dict[str, Any], {}))
     body: Optional[Mapping[str, Any]] = None
@@ -64,7 +64,7 @@ class Call(Generic[T]):
 
 @dataclass(frozen=True)
 class Settings:
-    """What holds for all calls of a client."""
+    """The settings of a client."""
 
     api_key: str = field(repr=False)
     base_url: str
@@ -76,7 +76,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Wait:
-    """The request is to be sent again, after so many seconds."""
+    """The request must be sent again, after this many seconds."""
 
     seconds: float
 
@@ -100,12 +100,12 @@ class Exchange(Generic[T]):
         self.url = settings.base_url + call.path + query(call.query)
         self.headers = _headers(settings, call)
         self.content = None if call.body is None else encoded(call.body)
-        # How long the service is asked to wait for something to come isn't part of an attempt's time.
+        # The time that the service is asked to wait doesn't count as time of the attempt.
         wait = float(call.query.get("wait") or 0)
         self.timeout = (settings.timeout if call.timeout is None else call.timeout) + wait
 
     def heard(self, answer: Answer) -> Union[Wait, Done[T]]:
-        """Judges an answer; one that stays an error is raised."""
+        """Handles an answer. It raises an error that it doesn't retry."""
         body = _parsed(answer.content)
         value = self._call.read(body) if 200 <= answer.status < 300 else None
         if value is not None:
@@ -116,11 +116,11 @@ class Exchange(Generic[T]):
         return self._again(error, error.retry_after)
 
     def late(self) -> APITimeoutError:
-        """Says that the time of an attempt is over."""
+        """Returns the error for an attempt that took too long."""
         return APITimeoutError(f"{self.method} {self._call.path}: no whole answer within {self.timeout:g} s")
 
     def lost(self, error: Union[httpx.RequestError, APITimeoutError]) -> Wait:
-        """Judges that no answer came; the last time it is raised."""
+        """Handles an attempt without an answer. After the last attempt it raises the error."""
         if isinstance(error, APITimeoutError):
             return self._again(error, None)
         cls = APITimeoutError if isinstance(error, httpx.TimeoutException) else APIConnectionError
@@ -136,9 +136,9 @@ class Exchange(Generic[T]):
 
 
 def pause(retry: int, retry_after: Optional[int], random: Callable[[], float]) -> float:
-    """Says how many seconds to wait before a retry, which are counted from 1.
+    """Returns the seconds to wait before a retry. Retries are counted from 1.
 
-    Clients that failed together come back at different moments.
+    A random part keeps clients that failed together from retrying together.
     """
     if retry_after is not None:
         return retry_after + random() * min(retry_after / 10, 1.0)
@@ -147,15 +147,15 @@ def pause(retry: int, retry_after: Optional[int], random: Callable[[], float]) -
 
 
 def data(result: Type[T]) -> Callable[[Dict[str, Any]], Optional[T]]:
-    """Reads an answer that has one thing in `data`."""
+    """Reads an answer that has its result in `data`."""
     return lambda body: cast(Optional[T], decode(result, body.get("data")))
 
 
 def feed(result: Type[T]) -> Callable[[Dict[str, Any]], Optional[T]]:
-    """Reads a page of the feed, which always says where to go on."""
+    """Reads a page of the feed. It always has the position at which to continue."""
 
     def read(body: Dict[str, Any]) -> Optional[T]:
-        # Of type int in truth: True is an int, too.
+        # The type must be exactly int, because True is an instance of int too.
         whole = isinstance(body.get("data"), list) and type(body.get("nextAfter")) is int
         return cast(T, decode(result, body)) if whole else None
 
@@ -199,6 +199,6 @@ def _refusal(answer: Answer, body: Mapping[str, Any]) -> APIError:
         message=str(error.get("message") or "the answer isn't the service's: it has no error as the contract has it"),
         details=cast(Dict[str, Any], details) if isinstance(details, dict) else {},
         request_id=answer.request_id,
-        # 0 would have everybody ask again without a pause.
+        # With 0, all clients would retry without a pause.
         retry_after=int(wanted) or None if wanted.isascii() and wanted.isdigit() and len(wanted) < 10 else None,
     )

@@ -1,4 +1,4 @@
-"""The feed of events, followed for as long as one likes."""
+"""Following the feed of events without an end."""
 
 from typing import AsyncIterator, Awaitable, Callable, Iterator, Optional, Protocol, Sequence, Union
 
@@ -9,7 +9,7 @@ from ._exchange import Settings, pause
 
 
 class _Place:
-    """Where a follower is, and how often it has failed to go on from there."""
+    """The position of a follower, and the number of its failures there."""
 
     def __init__(self, settings: Settings, after: Optional[int]) -> None:
         self._random = settings.random
@@ -17,34 +17,33 @@ class _Place:
         self._asked = 0.0
         self._failures = 0
         self.after = after
-        # What needs no saving: it was there at the start, or was saved since.
+        # The last position that needs no saving: the one at the start, or the one that was saved last.
         self._saved = after
 
     def ask(self) -> None:
-        """Notes when the feed was asked."""
+        """Records the time of a request."""
         self._asked = self._now()
 
     def read(self) -> None:
-        """Notes that the feed answered."""
+        """Records that the feed answered."""
         self._failures = 0
 
     def rest(self, page: model.EventFeed) -> float:
-        """Says after how many seconds to ask again.
+        """Returns the seconds to wait before the next request.
 
-        Where many of the organization wait already, the service answers at once. Nobody is served by asking again
-        just as fast.
+        The service answers immediately if too many requests of the organization wait. Then a wait is necessary.
         """
         return 0.0 if page.data or self._now() - self._asked >= 1 else 1 + self._random()
 
     def wait(self, error: EarshotError) -> float:
-        """Says after how many seconds to ask again; what a repetition can't mend is raised."""
+        """Returns the seconds to wait before a retry. It raises an error that a retry can't fix."""
         if not passing(error):
             raise error
         self._failures += 1
         return pause(self._failures, error.retry_after if isinstance(error, APIError) else None, self._random)
 
     def saves(self, sequence: int) -> bool:
-        """Goes on to an event, and says whether it is to be saved."""
+        """Moves to an event, and reports whether the position must be saved."""
         self.after = sequence
         moved = self._saved is None or sequence > self._saved
         if moved:
@@ -85,7 +84,7 @@ class _AsyncFeed(Protocol):
 
 
 class Following:
-    """What the resource of events can do beside its operations."""
+    """The methods of the resource of events beside its operations."""
 
     def follow(
         self: _Feed,
@@ -95,16 +94,16 @@ class Following:
         types: Optional[Sequence[model.EventType]] = None,
         wait: int = 30,
     ) -> Iterator[model.Event]:
-        """Yields the events of the feed, each once, and waits for those to come. It has no end.
+        """Yields each event of the feed once, and waits for new events. It has no end.
 
-        Outages are waited out. What a repetition can't mend is raised: a key that is refused, or GoneError
-        where the place is lost (see `details["latest"]`).
+        It waits through outages. It raises errors that a retry can't fix, such as a refused key, or GoneError
+        if the events after the position are gone (see `details["latest"]`).
 
         Args:
-            after: The `sequence` of the last event that was dealt with. Left out, it begins with the oldest one.
-            save: Called with the `sequence` to begin after another time, when the next event is asked for. So
-                a program that ends in between sees one event again, and misses none.
-            types: Only these events.
+            after: The `sequence` of the last event that you have handled. The default is the oldest event.
+            save: Called with the `sequence` after which the next run begins, when the loop asks for the next event. A
+                program that ends before that sees one event again, and misses none.
+            types: The types of events to yield. The default is all.
             wait: How many seconds a request waits for the next event.
         """
         place = _Place(self._driver.settings, after)
@@ -120,7 +119,7 @@ class Following:
                 yield event
                 if place.saves(event.sequence) and save is not None:
                     save(event.sequence)
-            # Beyond its last event a page has passed by those that `types` leaves out.
+            # A page may reach beyond its last event, past events that `types` leaves out.
             if not place.saves(page.next_after):
                 self._driver.sleep(place.rest(page))
             elif save is not None:
@@ -128,7 +127,7 @@ class Following:
 
 
 class AsyncFollowing:
-    """What the resource of events can do beside its operations."""
+    """The methods of the resource of events beside its operations."""
 
     async def follow(
         self: _AsyncFeed,
@@ -138,16 +137,16 @@ class AsyncFollowing:
         types: Optional[Sequence[model.EventType]] = None,
         wait: int = 30,
     ) -> AsyncIterator[model.Event]:
-        """Yields the events of the feed, each once, and waits for those to come. It has no end.
+        """Yields each event of the feed once, and waits for new events. It has no end.
 
-        Outages are waited out. What a repetition can't mend is raised: a key that is refused, or GoneError
-        where the place is lost (see `details["latest"]`).
+        It waits through outages. It raises errors that a retry can't fix, such as a refused key, or GoneError
+        if the events after the position are gone (see `details["latest"]`).
 
         Args:
-            after: The `sequence` of the last event that was dealt with. Left out, it begins with the oldest one.
-            save: Called, and awaited where it is to be, with the `sequence` to begin after another time, when the
-                next event is asked for. So a program that ends in between sees one event again, and misses none.
-            types: Only these events.
+            after: The `sequence` of the last event that you have handled. The default is the oldest event.
+            save: Called with the `sequence` after which the next run begins, when the loop asks for the next event. An
+                awaitable result is awaited. A program that ends before that sees one event again, and misses none.
+            types: The types of events to yield. The default is all.
             wait: How many seconds a request waits for the next event.
         """
         place = _Place(self._driver.settings, after)
@@ -163,7 +162,7 @@ class AsyncFollowing:
                 yield event
                 if place.saves(event.sequence):
                     await _saved(save, event.sequence)
-            # Beyond its last event a page has passed by those that `types` leaves out.
+            # A page may reach beyond its last event, past events that `types` leaves out.
             if not place.saves(page.next_after):
                 await self._driver.sleep(place.rest(page))
             else:

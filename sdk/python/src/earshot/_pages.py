@@ -1,4 +1,4 @@
-"""Lists, which come in pages."""
+"""Lists and their pages."""
 
 from dataclasses import dataclass, field, replace
 from typing import Any, AsyncIterator, Callable, Dict, Generic, Iterator, List, Mapping, Optional, Type, TypeVar, cast
@@ -13,26 +13,26 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Page(Generic[T]):
-    """Some items of a list."""
+    """One page of a list."""
 
     data: List[T]
-    """The items; a page may hold none although more follow."""
+    """The items. A page may be empty although more pages follow."""
 
     next_cursor: Optional[str]
-    """Where the next page begins, None at the end. A later list goes on there with it as `cursor`."""
+    """Where the next page begins; None on the last page. Pass it as `cursor` to continue there later."""
 
     deleted: Optional[List[Deletion]] = None
-    """What was deleted, in a list that is read to keep a copy in step."""
+    """The deletions, in a list that is read to keep a copy up to date."""
 
     sync_cursor: Optional[str] = None
-    """Where to look again for changes, in such a list; pass it as `cursor`."""
+    """Where to look for later changes, in such a list. Pass it as `cursor`."""
 
     extra: Mapping[str, Any] = field(default_factory=lambda: cast(Dict[str, Any], {}))
-    """Members that came after this version of the SDK, as they came."""
+    """Members that this version of the SDK doesn't know, as they came."""
 
 
 def page(item: Type[T]) -> Callable[[Dict[str, Any]], Optional[Page[T]]]:
-    """Reads a page of such items. One without a cursor says nothing about the list's end, where the cursor is null."""
+    """Reads a page of these items. A page needs a cursor, which is null at the end of the list."""
 
     def read(body: Dict[str, Any]) -> Optional[Page[T]]:
         rest = dict(body)
@@ -57,7 +57,7 @@ def _after(call: Call[Page[T]], seen: Page[T]) -> Optional[Call[Page[T]]]:
 
 
 class Listing(Generic[T]):
-    """A list to iterate over, item by item; nothing is asked for before the first one is wanted."""
+    """A list to iterate over, item by item. It sends its first request when you ask for the first item."""
 
     def __init__(self, driver: Driver, call: Call[Page[T]]) -> None:
         self._driver = driver
@@ -68,7 +68,7 @@ class Listing(Generic[T]):
             yield from found.data
 
     def pages(self) -> Iterator[Page[T]]:
-        """Goes through the list page by page."""
+        """Iterates over the pages of the list."""
         call: Optional[Call[Page[T]]] = self._call
         while call is not None:
             found = self._driver.send(call)
@@ -77,7 +77,7 @@ class Listing(Generic[T]):
 
 
 class AsyncListing(Generic[T]):
-    """A list to iterate over by `async for`, item by item; nothing is asked for before the first one is wanted."""
+    """A list to iterate over with `async for`. It sends its first request when you ask for the first item."""
 
     def __init__(self, driver: AsyncDriver, call: Call[Page[T]]) -> None:
         self._driver = driver
@@ -89,7 +89,7 @@ class AsyncListing(Generic[T]):
                 yield item
 
     async def pages(self) -> AsyncIterator[Page[T]]:
-        """Goes through the list page by page."""
+        """Iterates over the pages of the list."""
         call: Optional[Call[Page[T]]] = self._call
         while call is not None:
             found = await self._driver.send(call)

@@ -1,4 +1,4 @@
-"""How a request is written: its path, query, headers and body."""
+"""The parts of a request: its path, query, headers and body."""
 
 import enum
 import json
@@ -10,7 +10,7 @@ from ._decode import wire
 
 
 class NotGiven(enum.Enum):
-    """A member of a request that is left out, which is another thing than null."""
+    """A member of a request that is omitted, which differs from null."""
 
     NOT_GIVEN = "NOT_GIVEN"
 
@@ -22,7 +22,7 @@ NOT_GIVEN = NotGiven.NOT_GIVEN
 
 
 def path(template: str, **ids: str) -> str:
-    """Puts ids into a path. One that would lead to another path is refused."""
+    """Puts ids into a path. It refuses an id that would lead to another path."""
     for name, value in ids.items():
         if value in ("", ".", ".."):
             raise ValueError(f"{name} is {value!r}, which is no id")
@@ -30,7 +30,7 @@ def path(template: str, **ids: str) -> str:
 
 
 def members(value: Any) -> Any:
-    """Writes the names of an object of a request, or of each of a list, as the contract does."""
+    """Converts the names of an object, or of each object of a list, to those of the contract."""
     if isinstance(value, Mapping):
         return {wire(name): member for name, member in cast(Mapping[str, Any], value).items()}
     if isinstance(value, (list, tuple)):
@@ -39,14 +39,14 @@ def members(value: Any) -> Any:
 
 
 def header(name: str, value: Optional[str]) -> str:
-    """Is the value of a header that the caller gives. None is refused: what was to be given was lost."""
+    """Checks the value of a header from the caller. It refuses None, because the caller has lost the value."""
     if not (value and value.isascii() and value.isprintable()):
         raise ValueError(f"{name} can't be sent: it is empty, or has characters that a header doesn't take")
     return value
 
 
 def query(parameters: Mapping[str, Any]) -> str:
-    """Writes a query with its question mark, or nothing."""
+    """Writes a query with its question mark, or an empty text."""
     given = [(name, _parameter(value)) for name, value in parameters.items() if value is not None]
     return "?" + urlencode(given, quote_via=quote, safe=",") if given else ""
 
@@ -62,7 +62,7 @@ def _parameter(value: Any) -> str:
 
 
 def encoded(body: Mapping[str, Any]) -> bytes:
-    """Writes a body as JSON, without what is left out."""
+    """Writes a body as JSON, without omitted members."""
     given = {name: value for name, value in body.items() if value is not NOT_GIVEN}
     text = json.dumps(given, default=_moment, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text.encode()

@@ -1,4 +1,4 @@
-"""Tokens that tell the widget who looks at a page."""
+"""Tokens with which the widget identifies the person who sees a page."""
 
 import base64
 import hashlib
@@ -25,19 +25,19 @@ def widget_token(
     expires_in: int = 3600,
     now: Optional[float] = None,
 ) -> str:
-    """Signs a token for `Earshot("identify", token)` in a page. It asks nobody.
+    """Signs a token for `Earshot("identify", token)` in a page. It sends no request.
 
     Args:
         secret_id: The id of the widget's secret, from `widget.create_secret`.
-        secret: The secret itself, whole: `wgsec_…`. It belongs on a server, and never into a page.
-        organization_id: Your organization's, `org_…`, from `me.get`.
+        secret: The whole secret, `wgsec_…`. Use it only on a server, never in a page.
+        organization_id: The id of your organization, `org_…`, from `me.get`.
         external_user_id: Your own id for the person.
-        email, name, plan, mrr_cents, currency, metadata: What you know of the person, as for `contacts.identify`.
+        email, name, plan, mrr_cents, currency, metadata: Details of the person, as for `contacts.identify`.
         expires_in: For how many seconds the token is valid, an hour at most.
-        now: The Unix time, of the system's clock if left out.
+        now: The Unix time. The default is the system's clock.
 
     Raises:
-        ValueError: Something is empty, or the token would be valid for too long.
+        ValueError: A required value is empty, or `expires_in` is out of range.
     """
     if not (secret_id and secret and organization_id and external_user_id):
         raise ValueError("secret_id, secret, organization_id and external_user_id can't be empty")

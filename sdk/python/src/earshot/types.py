@@ -1,3 +1,3 @@
-"""What goes into requests, and what comes in answers and events."""
+"""The types of requests, answers and events."""
 
 from ._generated_types import *  # noqa: F403

@@ -20,17 +20,17 @@ Check = Literal["secret", "signature", "timestamp", "payload"]
 
 
 class Headers(Protocol):
-    """Headers as the frameworks have them: a mapping, or anything else with items."""
+    """Headers as frameworks have them: a mapping, or another object with items."""
 
     def items(self) -> Iterable[Tuple[str, str]]:
         ...
 
 
 class VerificationError(EarshotError):
-    """A request that isn't to be believed."""
+    """A request that isn't genuine, recent or readable."""
 
     check: Check
-    """Which check it failed: that there is a secret, the signature, that it is recent, or what it says."""
+    """The check that failed: the secret is missing, or the signature, the time or the payload is invalid."""
 
     def __init__(self, check: Check, message: str) -> None:
         super().__init__(check, message)
@@ -43,24 +43,24 @@ class VerificationError(EarshotError):
 def unwrap(
     body: Union[bytes, str], headers: Headers, secret: str, *, now: Optional[float] = None, tolerance: float = 300
 ) -> Payload:
-    """Checks a request of a webhook, and returns the event that it brings.
+    """Checks a request of a webhook and returns its event.
 
     Args:
-        body: The body as it came in; JSON that was parsed and written again has another signature.
+        body: The body as it came in. JSON that was parsed and written again has another signature.
         headers: The request's headers. The case of their names doesn't matter.
-        secret: The webhook's, whole: `whsec_…`.
-        now: The Unix time, of the system's clock if left out.
-        tolerance: How many seconds the signature may be away from now, before or after it.
+        secret: The webhook's whole secret, `whsec_…`.
+        now: The Unix time. The default is the system's clock.
+        tolerance: How many seconds the signature's time may differ from now.
 
     Raises:
-        VerificationError: The request isn't genuine, isn't recent, or says nothing; `check` says which.
+        VerificationError: The request isn't genuine, recent or readable; `check` names the failed check.
     """
     if secret in ("", "whsec_"):
         raise VerificationError("secret", "the webhook's secret is empty")
     raw = body.encode() if isinstance(body, str) else bytes(body)
     moment, signatures = _parts(headers)
     expected = hmac.new(secret.encode(), moment.encode() + b"." + raw, hashlib.sha256).hexdigest().encode()
-    # All of them are compared, so that the time tells nothing of which one it is.
+    # Compares all of them, so that the duration doesn't reveal which one matches.
     if not any([hmac.compare_digest(given.encode(errors="replace"), expected) for given in signatures]):
         raise VerificationError("signature", f"{HEADER} has no signature of this body by this secret")
     if abs((time.time() if now is None else now) - int(moment)) > tolerance:
