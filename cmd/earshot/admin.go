@@ -23,8 +23,8 @@ import (
 	"earshot/internal/widget"
 )
 
-// admin is the domain as the command line uses it: organizations, members and keys,
-// which cause no event and so need no Temporal.
+// admin gives commands access to organizations, members and keys. Changes of these cause no events,
+// so the commands need no Temporal.
 type admin struct {
 	store    *store.Store
 	access   *access.Service
@@ -33,8 +33,8 @@ type admin struct {
 	secrets  *seal.Box
 }
 
-// openAdmin makes one. The box is for commands that read what is sealed; the others
-// give an empty one.
+// openAdmin opens the database. Commands that read sealed values pass a box with the keys; all
+// others pass an empty one.
 func openAdmin(environ []string, box *seal.Box) (*admin, error) {
 	s, err := openStore(environ)
 	if err != nil {
@@ -44,16 +44,16 @@ func openAdmin(environ []string, box *seal.Box) (*admin, error) {
 	return &admin{
 		store: s, access: access.New(s, changes, slog.Default()),
 		webhooks: webhooks.New(s, changes, send.NewGuard(nil, false), box, webhooks.Settings{}, slog.Default()),
-		widget:   widget.New(s, changes, nil, box), // which identifies nobody here
+		widget:   widget.New(s, changes, nil, box), // identifies no end-users here
 		secrets:  box,
 	}, nil
 }
 
-// Close gives the connections back.
+// Close closes the database connections.
 func (a *admin) Close() { a.store.Close() }
 
-// openStore needs the database's URL only, so that an operator's shell doesn't
-// need the service's secrets.
+// openStore reads only the database's URL, so that an operator's shell doesn't need the service's
+// secrets.
 func openStore(environ []string) (*store.Store, error) {
 	url, err := config.Lookup(environ, config.DatabaseURL)
 	if err != nil {
@@ -65,7 +65,7 @@ func openStore(environ []string) (*store.Store, error) {
 	return store.Open(store.Options{URL: url})
 }
 
-// command is what a command does with the domain.
+// command is the body of a command that uses the domain.
 type command func(cmd *cobra.Command, args []string, a *admin) error
 
 // withAdmin runs a command against a database whose schema is up to date.
@@ -102,7 +102,7 @@ func withBox(open func() (*seal.Box, error), run command) func(*cobra.Command, [
 	}
 }
 
-// organization finds the one that --org names, or the only one there is.
+// organization loads the organization named by --org, or the only one in the database.
 func (a *admin) organization(ctx context.Context, text string) (*db.Organization, *db.User, error) {
 	if text == "" {
 		return a.access.FindOrganization(ctx, nil)
@@ -114,7 +114,7 @@ func (a *admin) organization(ctx context.Context, text string) (*db.Organization
 	return a.access.FindOrganization(ctx, &id)
 }
 
-// member finds one of the organization in the context by the id or the e-mail address.
+// member loads a member of the organization in the context by id or e-mail address.
 func (a *admin) member(ctx context.Context, text string) (*db.User, error) {
 	if strings.Contains(text, "@") {
 		return a.access.MemberByEmail(ctx, text)
@@ -126,7 +126,7 @@ func (a *admin) member(ctx context.Context, text string) (*db.User, error) {
 	return a.access.Member(ctx, id)
 }
 
-// removedMember is the id of one who was removed, by the id or the e-mail address.
+// removedMember returns the id of a removed member, given the id or the e-mail address.
 func (a *admin) removedMember(ctx context.Context, text string) (publicid.User, error) {
 	if strings.Contains(text, "@") {
 		m, err := a.access.RemovedMemberByEmail(ctx, text)
@@ -142,7 +142,7 @@ func (a *admin) removedMember(ctx context.Context, text string) (publicid.User, 
 	return id, nil
 }
 
-// memberOr is the id of the member that a flag names, or of another one where it is empty.
+// memberOr returns the id of the member that a flag names, or the id of other if the flag is empty.
 func (a *admin) memberOr(ctx context.Context, text string, other *db.User) (publicid.User, error) {
 	if text == "" {
 		return other.ID, nil
@@ -154,7 +154,7 @@ func (a *admin) memberOr(ctx context.Context, text string, other *db.User) (publ
 	return m.ID, nil
 }
 
-// printJSON is what --json prints.
+// printJSON prints the output of --json.
 func printJSON(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")

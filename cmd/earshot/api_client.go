@@ -17,17 +17,16 @@ import (
 
 const baseURLVariable = "EARSHOT_BASE_URL"
 
-// apiCallTimeout is above what the service lets a write wait for its turn, 5 s, and
-// for a lock, 10 s.
+// apiCallTimeout exceeds the longest waits of a write in the service: 5 s in its queue and 10 s for
+// a lock.
 const apiCallTimeout = 30 * time.Second
 
-// apiClient makes requests to a running service as any integrator does: by HTTP, with
-// an API key.
+// apiClient sends requests to a running service over HTTP with an API key, like any integration.
 type apiClient struct {
 	url, key string
 }
 
-// apiFlags choose the service that a command talks to.
+// apiFlags select the service that a command talks to.
 type apiFlags struct{ url, key, dir string }
 
 func (f *apiFlags) add(cmd *cobra.Command) {
@@ -36,9 +35,9 @@ func (f *apiFlags) add(cmd *cobra.Command) {
 	addDirFlag(cmd, &f.dir)
 }
 
-// client takes address and key from the flags, the environment, or the settings of the
-// stack. The stack's key goes to the stack alone: with an address of its own a key has
-// to be named as well.
+// client takes the address and the key from the flags, the environment, or the settings of the
+// stack. The stack's key is sent only to the stack: if an address is given, a key must be given
+// too.
 func (f *apiFlags) client(environ lookup) (*apiClient, error) {
 	fromEnviron := func(flag, name string) string {
 		value, _ := environ.LookupEnv(name)
@@ -68,14 +67,15 @@ func (f *apiFlags) client(environ lookup) (*apiClient, error) {
 	return c, nil
 }
 
-// call makes a request and reads the answer's data. What the service refuses is an
-// error in its own words.
+// call sends a request and decodes the data of the answer. An error answer of the service becomes
+// an error with the service's message.
 func (c *apiClient) call(ctx context.Context, method, path string, body, data any) error {
 	_, err := c.do(ctx, method, path, body, data)
 	return err
 }
 
-// page reads one page of a list, and the cursor of the next, empty behind the last.
+// page reads one page of a list and returns the cursor of the next page, which is empty after the
+// last page.
 func (c *apiClient) page(ctx context.Context, path, cursor string, data any) (next string, err error) {
 	if cursor != "" {
 		path += "?" + url.Values{"cursor": {cursor}}.Encode()
@@ -125,12 +125,12 @@ func (c *apiClient) request(ctx context.Context, method, path string, body any) 
 	return request, nil
 }
 
-// refusal is the service's own no.
+// refusal is an error answer of the service.
 type refusal struct{ code, text string }
 
 func (r *refusal) Error() string { return r.text }
 
-// apiAnswer is what every operation answers: data or an error.
+// apiAnswer is the envelope of every answer: data or an error.
 type apiAnswer struct {
 	Data       any    `json:"data"`
 	NextCursor string `json:"nextCursor"`

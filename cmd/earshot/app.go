@@ -34,8 +34,8 @@ import (
 	"earshot/worker"
 )
 
-// role says which parts a process runs. API and worker in one process are the
-// usual set-up: then a delivery's first attempt needs no way through a queue.
+// role selects the parts that a process runs. The usual set-up runs API and worker in one process:
+// the first attempt of a delivery then skips the task queue.
 type role int
 
 const (
@@ -43,10 +43,10 @@ const (
 	roleWorker
 )
 
-// startTimeout bounds the start: the database must answer within it.
+// startTimeout bounds the start. The database must answer within it.
 const startTimeout = 15 * time.Second
 
-// application is the service as fx builds it.
+// application builds the service with fx.
 func application(c config.Config, temporal client.Options, l *slog.Logger, r role, fail api.Fail) fx.Option {
 	options := []fx.Option{
 		fx.Supply(c, temporal, l, fail, api.Version(builtFrom().Version)),
@@ -56,13 +56,13 @@ func application(c config.Config, temporal client.Options, l *slog.Logger, r rol
 			return e
 		}),
 		fx.StartTimeout(startTimeout),
-		// After the delay requests, then starts have the drain time, then three kinds of
-		// the worker's tasks one after the other. What these led to takes seconds.
+		// After the drain delay, five steps each get the drain time: requests, workflow starts, and
+		// three kinds of worker tasks in turn. Their follow-up work takes seconds.
 		fx.StopTimeout(c.DrainDelay + 5*c.DrainTimeout + startTimeout),
 		telemetry.Module, store.Module, change.Module, access.Module, contacts.Module, webhooks.Module, feedback.Module, interactions.Module, subjects.Module, backfill.Module, subscribers.Module, widget.Module, dispatch.Module,
 	}
-	// Parts stop in the reverse of this order: the API first, because what it
-	// has accepted still wants to be started.
+	// Parts stop in the reverse of this order. The API stops first, because the workflows of
+	// accepted requests still have to start.
 	if r&roleWorker != 0 {
 		options = append(options, worker.Module)
 	} else {
@@ -78,7 +78,7 @@ func application(c config.Config, temporal client.Options, l *slog.Logger, r rol
 	return fx.Options(options...)
 }
 
-// readiness are the checks of /readyz.
+// readiness provides the checks of /readyz.
 func readiness(r role) any {
 	base := func(s *store.Store, temporal *dispatch.Connection) []api.Check {
 		return []api.Check{
@@ -107,9 +107,8 @@ func readiness(r role) any {
 	}
 }
 
-// runService runs the service until ctx ends or a part of it fails, then stops
-// it in order. Environ is KEY=value pairs as os.Environ returns them; logs gets
-// the structured log.
+// runService runs the service until ctx ends or a part fails, then stops it in order. Environ has
+// KEY=value pairs as os.Environ returns them. The structured log goes to logs.
 func runService(ctx context.Context, environ []string, r role, logs io.Writer) error {
 	c, err := config.Load(environ)
 	if err != nil {
@@ -122,8 +121,7 @@ func runService(ctx context.Context, environ []string, r role, logs io.Writer) e
 		return err
 	}
 	l.Info("starting", "settings", c, "temporal", temporal.HostPort, "namespace", temporal.Namespace)
-	// Not fx's own way to end, which would take the signals for itself: the
-	// second Ctrl-C has to kill.
+	// fx.App.Run would handle the signals itself. Here the second Ctrl-C has to kill the process.
 	broken, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 	app := fx.New(application(c, temporal, l, r, api.Fail(fail)))
@@ -151,7 +149,7 @@ func start(ctx context.Context, app *fx.App) error {
 	return app.Start(ctx)
 }
 
-// plainly is the cause without fx's account of the constructors on the way.
+// plainly strips fx's list of constructors from an error and returns the cause.
 func plainly(err error) error {
 	if errors.Is(err, store.ErrSchemaBehind) {
 		return store.ErrSchemaBehind
@@ -167,7 +165,7 @@ func newLogger(c config.Config, to io.Writer) *slog.Logger {
 	return slog.New(telemetry.TracedLogs(slog.NewJSONHandler(to, o)))
 }
 
-// temporalOptions are Temporal's own settings (TEMPORAL_ADDRESS, …).
+// temporalOptions reads Temporal's own settings (TEMPORAL_ADDRESS, …).
 func temporalOptions(environ []string, l *slog.Logger) (client.Options, error) {
 	environ, err := config.TemporalEnviron(environ)
 	if err != nil {

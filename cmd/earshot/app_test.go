@@ -26,8 +26,8 @@ func TestEveryRoleIsWiredCompletely(t *testing.T) {
 	}
 }
 
-// The table of settings says what Temporal's envconfig package reads: this tells
-// when it reads something else.
+// The table of settings repeats the variables that Temporal's envconfig package reads. This test
+// fails when the package changes them.
 func TestEverySettingOfTemporalsClientsCounts(t *testing.T) {
 	t.Parallel()
 	key := filepath.Join(t.TempDir(), "key")

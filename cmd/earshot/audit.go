@@ -76,7 +76,7 @@ func newAuditCommand() *cobra.Command {
 	return cmd
 }
 
-// auditTrail reads as many entries as are wanted, page by page.
+// auditTrail reads up to limit entries, page by page. A limit of 0 reads all.
 func (a *admin) auditTrail(cmd *cobra.Command, q access.AuditQuery, limit int) (all []*db.AuditEntry, err error) {
 	for {
 		p, err := a.access.Audit(cmd.Context(), q)
@@ -93,7 +93,7 @@ func (a *admin) auditTrail(cmd *cobra.Command, q access.AuditQuery, limit int) (
 	}
 }
 
-// momentOf reads a flag; nil is one that isn't given.
+// momentOf parses the time in a flag. A flag that isn't given yields nil.
 func momentOf(flag string, text *string) (*time.Time, error) {
 	if text == nil {
 		return nil, nil

@@ -17,7 +17,7 @@ import (
 	"earshot/internal/config"
 )
 
-// podOf is what the test needs of a Deployment or a Job.
+// podOf has the fields of a Deployment or a Job that the test reads.
 type podOf struct {
 	Kind     string
 	Metadata struct{ Name string }
@@ -41,7 +41,7 @@ type podOf struct {
 	}
 }
 
-// What the chart starts by default is what tools/helm holds to be its defaults.
+// The test reads the chart's default output from the golden file of tools/helm.
 func TestWhatTheChartStartsIsACommandWithSettingsThatAreEnough(t *testing.T) {
 	t.Parallel()
 	golden, err := os.ReadFile(filepath.Join("..", "..", "tools", "helm", "testdata", "defaults.yaml"))
@@ -73,7 +73,8 @@ func TestWhatTheChartStartsIsACommandWithSettingsThatAreEnough(t *testing.T) {
 	require.ElementsMatch(t, []string{"serve --no-worker", "worker", "migrate", "temporal setup"}, started)
 }
 
-// mounted is the environment of a pod with its files where the test can write them.
+// mounted returns the environment of a pod, with its mounted files written to a directory of the
+// test.
 func mounted(t *testing.T, o podOf) (environ []string) {
 	t.Helper()
 	const mount = "/run/secrets/earshot"

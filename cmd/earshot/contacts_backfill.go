@@ -23,9 +23,10 @@ import (
 )
 
 const (
-	// handOver is how long a command tries to start its run; a sweep would, a minute later.
+	// handOver bounds the attempt of the command to start the workflow. A sweep starts it a minute
+	// later otherwise.
 	handOver = 5 * time.Second
-	// lookEvery is how often a command that waits looks.
+	// lookEvery is the polling interval of a waiting command.
 	lookEvery = 500 * time.Millisecond
 )
 
@@ -83,7 +84,7 @@ func newBackfillStatusCommand() *cobra.Command {
 			if err != nil {
 				return errors.Errorf("%s is not the id of a backfill", args[0])
 			}
-			service := backfill.New(a.store, nil, nil, nil) // which reads alone
+			service := backfill.New(a.store, nil, nil, nil) // needs only the store to read
 			found, left, err := lookAtBackfill(cmd.Context(), service, id)
 			if err != nil {
 				return inWords(err)
@@ -95,7 +96,8 @@ func newBackfillStatusCommand() *cobra.Command {
 	return cmd
 }
 
-// readWanted reads the file, and tells of its lines that are no addresses before anything begins.
+// readWanted reads the file and prints the lines without a valid address before the backfill
+// begins.
 func readWanted(cmd *cobra.Command, name, before string) (*backfill.Wanted, error) {
 	at, err := time.Parse(time.DateOnly, before)
 	if err != nil {
@@ -127,7 +129,8 @@ func readWanted(cmd *cobra.Command, name, before string) (*backfill.Wanted, erro
 	return &backfill.Wanted{Before: at, People: people, Invalid: len(bad)}, nil
 }
 
-// beginBackfill keeps the addresses and has the run started, now or by the sweep.
+// beginBackfill stores the addresses and starts the workflow. If the start fails, the sweep starts
+// it later.
 func (a *admin) beginBackfill(ctx context.Context, w backfill.Wanted) (*backfill.Service, *db.ContactBackfill, error) {
 	key, err := config.LoadEmailHashKey(os.Environ())
 	if err != nil {
@@ -153,7 +156,8 @@ func (a *admin) beginBackfill(ctx context.Context, w backfill.Wanted) (*backfill
 	return service, made, err
 }
 
-// waitForBackfill shows how far it is until it is over. Who stops the command doesn't stop the backfill.
+// waitForBackfill prints the progress until the backfill ends. Interrupting the command doesn't
+// stop the backfill.
 func waitForBackfill(cmd *cobra.Command, service *backfill.Service, made *db.ContactBackfill, asJSON bool) error {
 	fmt.Fprintf(cmd.ErrOrStderr(), "%s looks for %d addresses\n", made.ID, made.Addresses)
 	tick := time.NewTicker(lookEvery)

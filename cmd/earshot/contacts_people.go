@@ -15,14 +15,14 @@ import (
 	"earshot/internal/problem"
 )
 
-// maxBadLines are as many as somebody reads.
+// maxBadLines limits the number of printed lines to a readable amount.
 const maxBadLines = 1000
 
-// readPeople reads a table with the column email, and name where there is one. An address that comes
-// again is one person, by the first line. Bad says of each line that is no address what is wrong with it,
-// and not what it says: it may end up in somebody's log.
+// readPeople reads a table with the column email and optionally the column name. If an address
+// occurs more than once, the first line counts. Bad has a message for each line without a valid
+// address. The messages never quote the line, because they may end up in a log.
 func readPeople(from io.Reader) (people []backfill.Person, bad []string, err error) {
-	// Spreadsheets begin files with a mark of the encoding.
+	// Spreadsheet programs write a byte order mark at the start of a file.
 	in := bufio.NewReader(from)
 	if mark, _ := in.Peek(3); string(mark) == "\xef\xbb\xbf" {
 		_, _ = in.Discard(3)

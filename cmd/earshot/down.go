@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	// downTimeout is above what every part gets to stop: the service drains
-	// requests, starts and attempts, then come the servers.
+	// downTimeout exceeds the sum of the stop timeouts: the service drains requests, workflow
+	// starts and attempts, then the servers stop.
 	downTimeout = 3 * time.Minute
-	// downPulse is how often a person who waits hears that it goes on.
+	// downPulse is the interval of progress lines during a long wait.
 	downPulse = 5 * time.Second
 )
 
-// downResult is what `down --json` prints.
+// downResult is the output of `down --json`.
 type downResult struct {
 	Status string `json:"status"` // stopped or not_running
 	PID    int    `json:"pid,omitempty"`
@@ -66,15 +66,15 @@ func newDownCommand() *cobra.Command {
 	return cmd
 }
 
-// bringDown asks the stack of the directory to stop and waits until it has. It
-// returns what it stopped, nil when nothing ran.
+// bringDown tells the stack of the directory to stop and waits until it has stopped. It returns the
+// stopped stack, or nil if none ran.
 func bringDown(ctx context.Context, d stateDir, said io.Writer) (*running, error) {
 	holder, err := findRunning(d)
 	if err != nil || holder == nil {
 		return nil, err
 	}
 	began := time.Now()
-	log := endOf(d.upLog()) // what a detached one says from now on
+	log := endOf(d.upLog()) // output of a detached stack from now on
 	if log != nil {
 		defer func() { _ = log.Close() }()
 	}
@@ -92,8 +92,8 @@ func bringDown(ctx context.Context, d stateDir, said io.Writer) (*running, error
 	return holder, nil
 }
 
-// awaitEnd shows the log, or a pulse, until the process has given the directory
-// up. It isn't our child, so it has to be looked at.
+// awaitEnd prints the log, or a pulse, until the process has released the directory. It polls,
+// because the process isn't our child.
 func awaitEnd(ctx context.Context, d stateDir, pid int, log *os.File, said io.Writer) error {
 	began, silent := time.Now(), time.Now()
 	for {
@@ -123,7 +123,7 @@ func awaitEnd(ctx context.Context, d stateDir, pid int, log *os.File, said io.Wr
 	}
 }
 
-// endOf opens a log for what comes next, nil if there is none.
+// endOf opens a log at its end, to read new lines. It returns nil if there is no log.
 func endOf(path string) *os.File {
 	file, err := os.Open(path)
 	if err != nil {

@@ -2,7 +2,8 @@ package main
 
 import "strings"
 
-// lookup reads KEY=value pairs; the last of a name counts, as in a process.
+// lookup has KEY=value pairs. If a name occurs more than once, the last pair counts, as in a
+// process.
 type lookup []string
 
 // Environ returns all pairs.

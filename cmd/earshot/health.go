@@ -18,9 +18,9 @@ import (
 )
 
 const (
-	// healthTimeout is above what /readyz takes when everything hangs.
+	// healthTimeout exceeds the time that /readyz takes when every check hangs.
 	healthTimeout = 5 * time.Second
-	// answerLimit is more than /readyz ever says.
+	// answerLimit exceeds the size of any answer of /readyz.
 	answerLimit = 4 << 10
 )
 
@@ -56,7 +56,8 @@ func newHealthCommand() *cobra.Command {
 	return cmd
 }
 
-// askHealth asks at the URL, or where the settings say: the API first.
+// askHealth queries the given URL. Without one it tries the API's address in the settings, then the
+// worker's.
 func askHealth(ctx context.Context, environ []string, url, path string) (string, error) {
 	if url != "" {
 		return ask(ctx, url+path)
@@ -81,7 +82,7 @@ func askHealth(ctx context.Context, environ []string, url, path string) (string,
 	return "", errors.Errorf("nobody listens at %s", strings.Join(tried, " or "))
 }
 
-// localURL is where a listener of this machine is reached from the machine itself.
+// localURL returns the URL of a listener for a client on the same machine.
 func localURL(host, port string) string {
 	if ip := net.ParseIP(host); host == "" || (ip != nil && ip.IsUnspecified()) {
 		host = "127.0.0.1"
@@ -89,10 +90,10 @@ func localURL(host, port string) string {
 	return "http://" + net.JoinHostPort(host, port)
 }
 
-// direct goes by no proxy: what it reaches is on this machine.
+// direct uses no proxy, because it only connects to this machine.
 var direct = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 
-// ask returns what a URL answers with 200. Any other answer is an error.
+// ask returns the body of a 200 answer. Any other status is an error.
 func ask(ctx context.Context, url string) (string, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

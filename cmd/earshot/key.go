@@ -166,7 +166,8 @@ func keyState(k *db.APIKey) string {
 	}
 }
 
-// oneLine leaves out control characters, which a terminal would obey. Callers of the API name keys.
+// oneLine removes control characters, which a terminal would interpret. API callers choose the
+// names of keys.
 func oneLine(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {

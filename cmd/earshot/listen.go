@@ -16,11 +16,11 @@ import (
 )
 
 const (
-	// defaultListenPort is next to the API's.
+	// defaultListenPort is close to the API's port.
 	defaultListenPort = 4290
-	// listenGrace is for the answer to the last delivery.
+	// listenGrace leaves time to answer the last delivery.
 	listenGrace = 5 * time.Second
-	// listenHeaderTimeout frees connections that say nothing.
+	// listenHeaderTimeout closes connections that send no request.
 	listenHeaderTimeout = 10 * time.Second
 	secretVariable      = "EARSHOT_WEBHOOK_SECRET"
 )
@@ -29,7 +29,7 @@ const (
 type listenOptions struct {
 	host       string
 	port       int
-	portChosen bool // a chosen port that is taken is an error
+	portChosen bool // the port comes from a flag, so it is an error if it is taken
 	secrets    []string
 	secretFile string
 	failFirst  int
@@ -39,10 +39,10 @@ type listenOptions struct {
 	payload    bool
 	forward    string
 	events     []string
-	// client registers a webhook for this run; nil registers none.
+	// client registers a webhook for this run. Nil registers none.
 	client *apiClient
-	// owner is the id of the stack's directory, by which a later run finds the webhooks that
-	// one with the same directory left behind; empty where there is no directory.
+	// owner is the id of the stack's directory. A later run with the same directory uses it to find
+	// the webhooks that this run left behind. It is empty without a directory.
 	owner string
 }
 
@@ -100,15 +100,15 @@ func (o *listenOptions) addFlags(cmd *cobra.Command) {
 	f.BoolVar(&o.asJSON, "json", false, "print a line of JSON for each request")
 	f.BoolVarP(&o.payload, "payload", "v", false, "print the bodies, too")
 	cmd.MarkFlagsMutuallyExclusive("secret", "secret-file")
-	for _, registering := range []string{"forward", "events"} { // the secret is the registered webhook's
+	for _, registering := range []string{"forward", "events"} { // a registered webhook has its own secret
 		cmd.MarkFlagsMutuallyExclusive(registering, "secret")
 		cmd.MarkFlagsMutuallyExclusive(registering, "secret-file")
 	}
 	_ = cmd.RegisterFlagCompletionFunc("events", cobra.FixedCompletions(eventNames(), cobra.ShellCompDirectiveNoFileComp))
 }
 
-// listen receives until ctx ends, the count is reached or the time is over, with a
-// webhook of its own if the options ask for one.
+// listen receives deliveries until ctx ends, the count is reached or the time is over. It registers
+// a webhook first if the options ask for one.
 func listen(ctx context.Context, o listenOptions, out, errOut io.Writer) (err error) {
 	r := newReceiver(o, out)
 	if o.forward != "" {
@@ -117,7 +117,8 @@ func listen(ctx context.Context, o listenOptions, out, errOut io.Writer) (err er
 		}
 	}
 	if o.client != nil {
-		// Before this run has a port: it may be the one of a run that was killed.
+		// Removal comes before this run takes a port, because the run may get the port of one that
+		// was killed.
 		if err := removeLeftBehind(ctx, o, errOut); err != nil {
 			return err
 		}
@@ -126,20 +127,20 @@ func listen(ctx context.Context, o listenOptions, out, errOut io.Writer) (err er
 	if err != nil {
 		return err
 	}
-	defer func() { _ = listener.Close() }() // the server has closed it, unless it never began
+	defer func() { _ = listener.Close() }() // already closed, unless the server never started
 	if o.client != nil {
 		w, err := register(ctx, o, listener.Addr(), errOut)
 		if err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, w.remove(ctx)) }()
-		// Deliveries that come before this wait in the listener's queue.
+		// Deliveries that arrive earlier wait in the listener's queue.
 		r.options.secrets, r.path = []string{w.secret}, w.path
 	}
 	return r.receive(ctx, listener, errOut)
 }
 
-// receive serves the listener until it is time to end.
+// receive serves requests until ctx ends, the count is reached or the time is over.
 func (r *receiver) receive(ctx context.Context, listener net.Listener, errOut io.Writer) error {
 	o := r.options
 	server := &http.Server{Handler: r, ReadHeaderTimeout: listenHeaderTimeout}
@@ -162,15 +163,15 @@ func (r *receiver) receive(ctx context.Context, listener net.Listener, errOut io
 	}
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), listenGrace)
 	defer cancel()
-	_ = server.Shutdown(grace) // a request that hangs has no claim on an answer
+	_ = server.Shutdown(grace) // a hanging request doesn't delay the end
 	if accepted := r.acceptedCount(); accepted < o.count {
 		return errors.Errorf("%d of %d deliveries arrived", accepted, o.count)
 	}
 	return nil
 }
 
-// bind takes the port. A default that is taken moves, because the URL is
-// registered after it is known.
+// bind takes the port. If the default port is taken it chooses another, because the URL is
+// registered afterwards.
 func bind(o listenOptions, errOut io.Writer) (net.Listener, error) {
 	address := net.JoinHostPort(o.host, strconv.Itoa(o.port))
 	listener, err := net.Listen("tcp", address)
@@ -187,7 +188,7 @@ func bind(o listenOptions, errOut io.Writer) (net.Listener, error) {
 	return listener, nil
 }
 
-// checking says at the start what becomes of signatures.
+// checking describes for the first line of output how signatures are checked.
 func (o listenOptions) checking() string {
 	switch {
 	case o.secretFile != "":

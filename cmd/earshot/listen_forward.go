@@ -10,39 +10,38 @@ import (
 	"github.com/go-faster/errors"
 )
 
-// forwardedAnswer is how much of a target's answer goes back to the service, which keeps
-// less of it.
+// forwardedAnswer limits the part of a target's answer that is returned to the service. The service
+// stores less than this.
 const forwardedAnswer = 64 << 10
 
-// hopHeaders are about one connection and not about the delivery (RFC 9110, 7.6.1).
+// hopHeaders belong to one connection and not to the delivery (RFC 9110, 7.6.1).
 var hopHeaders = []string{"Connection", "Keep-Alive", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade"}
 
-// forwarder passes deliveries on to a program under development. The service hears that
-// program's answer, so a failure there is retried as it will be in production.
+// forwarder passes deliveries on to a program under development. The service receives that
+// program's answer, so it retries a failed delivery as in production.
 type forwarder struct {
 	target string
-	// name is the target in what the service hears, which keeps it in its log: without a
-	// password or a token that the URL may have.
+	// name identifies the target in answers, which the service logs. It omits a password or token
+	// in the URL.
 	name   string
 	client *http.Client
 }
 
-// newForwarder judges the target, before anything is registered for it.
+// newForwarder validates the target before a webhook is registered.
 func newForwarder(target string) (*forwarder, error) {
 	at, err := url.Parse(target)
 	if err != nil || at.Host == "" || (at.Scheme != "http" && at.Scheme != "https") {
 		return nil, errors.New("--forward wants a URL such as http://localhost:3000/hook")
 	}
 	return &forwarder{target: target, name: at.Scheme + "://" + at.Host, client: &http.Client{
-		// The body goes on as it is, and so does what is answered.
+		// Request and response bodies pass unchanged.
 		Transport:     &http.Transport{DisableCompression: true, Proxy: http.ProxyFromEnvironment},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}, nil
 }
 
-// pass sends a delivery on, with the body and the headers that it came with, and returns
-// what is answered. It takes as long as the service waits, because the request's context
-// ends when the service hangs up.
+// pass forwards a delivery with its original body and headers and returns the target's answer. The
+// request's context ends when the service hangs up, so forwarding takes no longer than that.
 func (f *forwarder) pass(request *http.Request, body []byte) (status int, answer []byte, reason string) {
 	out, err := http.NewRequestWithContext(request.Context(), http.MethodPost, f.target, bytes.NewReader(body))
 	if err != nil {
@@ -56,7 +55,7 @@ func (f *forwarder) pass(request *http.Request, body []byte) (status int, answer
 	if err != nil {
 		var outer *url.Error
 		if errors.As(err, &outer) {
-			err = outer.Err // without the URL, which the line has
+			err = outer.Err // without the URL, which is printed anyway
 		}
 		return http.StatusBadGateway, nil, fmt.Sprintf("%s can't be reached: %v", f.name, err)
 	}
@@ -71,5 +70,5 @@ func (f *forwarder) pass(request *http.Request, body []byte) (status int, answer
 	return response.StatusCode, answer, reason
 }
 
-// succeeded reports whether the service takes a status for a success.
+// succeeded reports whether the service treats a status as success.
 func succeeded(status int) bool { return status/100 == 2 }

@@ -9,13 +9,13 @@ import (
 	"github.com/go-faster/errors"
 )
 
-// ownerForm is what rand.Text returns. Part of a URL's path, it has nothing to be escaped.
+// ownerForm matches the output of rand.Text. It can stand in a URL's path without escaping.
 var ownerForm = regexp.MustCompile(`^[A-Z2-7]{26,}$`)
 
-// listenOwner is the id of the stack's directory, made when it is first needed. It keeps a run
-// from removing what runs with another directory and uses the same service, also from another
-// machine: from here that may look as if it were gone. A program that is called outside of the
-// repository, for a service that it is named, may have no directory and so no id.
+// listenOwner returns the id of the stack's directory and creates the id at the first call. A run
+// removes only webhooks with its own directory's id. Webhooks of other directories, possibly on
+// other machines, only look abandoned from here. Outside of the repository there may be no
+// directory and therefore no id.
 func listenOwner(dir string, environ lookup) (string, error) {
 	d, err := findStateDir(dir, environ)
 	if err != nil {
@@ -37,9 +37,10 @@ func listenOwner(dir string, environ lookup) (string, error) {
 	return string(id), nil
 }
 
-// makeListenID writes the file whole or not at all. One that another run has made meanwhile stays.
+// makeListenID writes the file atomically. If another run has made the file in the meantime, that
+// file is kept.
 func makeListenID(d stateDir) error {
-	if err := os.MkdirAll(string(d), 0o711); err != nil { // as up does
+	if err := os.MkdirAll(string(d), 0o711); err != nil { // same mode as in up
 		return err
 	}
 	fresh, err := os.CreateTemp(string(d), filepath.Base(d.listenID())+".*")
@@ -49,7 +50,7 @@ func makeListenID(d stateDir) error {
 	defer func() { _ = os.Remove(fresh.Name()) }()
 	_, err = fresh.WriteString(rand.Text())
 	if err == nil {
-		err = fresh.Sync() // the name may reach the disk before the content does
+		err = fresh.Sync() // without it the name may reach the disk before the content
 	}
 	if closed := fresh.Close(); err == nil {
 		err = closed

@@ -16,23 +16,22 @@ import (
 	"earshot/webhook"
 )
 
-// What a signature was found to be.
+// Results of checking a signature.
 const (
 	signatureValid     = "valid"
 	signatureInvalid   = "INVALID"
 	signatureUnchecked = "not checked"
 )
 
-// received is one request as it is shown.
+// received is the record of one request in the output.
 type received struct {
 	Time       time.Time `json:"time"`
 	Event      string    `json:"event"`
 	DeliveryID string    `json:"deliveryId"`
-	// Seen is how often this delivery has come by now: the attempts that
-	// reached this receiver.
+	// Seen counts the requests of this delivery so far: the attempts that reached this receiver.
 	Seen      int    `json:"seen"`
 	Signature string `json:"signature"`
-	// Reason says why the status is none of a success.
+	// Reason explains a status outside of 2xx.
 	Reason  string          `json:"reason,omitempty"`
 	Status  int             `json:"status"`
 	Payload json.RawMessage `json:"payload,omitempty"`
@@ -42,14 +41,15 @@ type received struct {
 type receiver struct {
 	options listenOptions
 	out     io.Writer
-	// forward passes deliveries on; nil answers 200 by itself.
+	// forward passes deliveries on. If it is nil, the receiver answers 200.
 	forward *forwarder
-	// path is of the URL that this run registered, empty if it did not.
+	// path is the path of the URL that this run registered. It is empty without a registered
+	// webhook.
 	path string
-	// enough is closed when as many deliveries are accepted as were asked for.
+	// enough is closed when the requested number of deliveries has been accepted.
 	enough chan struct{}
 
-	mu       sync.Mutex // one request at a time is counted or shown
+	mu       sync.Mutex // allows one request at a time to be counted or printed
 	requests int
 	seen     map[string]int
 	accepted map[string]bool
@@ -68,7 +68,7 @@ func (r *receiver) acceptedCount() int {
 	return len(r.accepted)
 }
 
-// ServeHTTP takes one delivery.
+// ServeHTTP receives one delivery.
 func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	if request.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
@@ -99,7 +99,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	_, _ = w.Write(answer) //nolint:gosec // the service keeps it as text, and no browser posts here
 }
 
-// decide finds the answer. Only what is genuine is passed on.
+// decide chooses the answer. Only deliveries with a valid signature are forwarded.
 func (r *receiver) decide(d *received, request *http.Request, body []byte) (answer []byte) {
 	number := r.count(d)
 	d.Signature, d.Status, d.Reason = r.check(request, body, d.Time)
@@ -116,7 +116,7 @@ func (r *receiver) decide(d *received, request *http.Request, body []byte) (answ
 	return answer
 }
 
-// count returns which request this is, of all.
+// count returns the sequence number of the request.
 func (r *receiver) count(d *received) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -126,7 +126,7 @@ func (r *receiver) count(d *received) int {
 	return r.requests
 }
 
-// note shows a request that is decided on, and says when there were enough.
+// note prints an answered request and closes enough when the count is reached.
 func (r *receiver) note(d *received) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -142,7 +142,7 @@ func (r *receiver) note(d *received) {
 
 func (r *receiver) check(request *http.Request, body []byte, now time.Time) (signature string, status int, reason string) {
 	secrets, err := r.secrets()
-	if err != nil { // ours to mend, so the sender should come again
+	if err != nil { // a local problem, so the sender should retry
 		return signatureUnchecked, http.StatusInternalServerError, err.Error()
 	}
 	if len(secrets) == 0 {
@@ -157,8 +157,7 @@ func (r *receiver) check(request *http.Request, body []byte, now time.Time) (sig
 	return signatureInvalid, http.StatusBadRequest, err.Error()
 }
 
-// secrets returns what signatures are checked with; none means that they
-// aren't.
+// secrets returns the secrets for checking signatures. An empty list disables the check.
 func (r *receiver) secrets() ([]string, error) {
 	if r.options.secretFile == "" {
 		return r.options.secrets, nil
@@ -176,7 +175,7 @@ func (r *receiver) secrets() ([]string, error) {
 
 func (r *receiver) show(d *received) {
 	if r.options.asJSON {
-		_ = json.NewEncoder(r.out).Encode(d) // nobody to tell when stdout is gone
+		_ = json.NewEncoder(r.out).Encode(d) // an error means that stdout is closed
 		return
 	}
 	status := fmt.Sprint(d.Status)
@@ -197,12 +196,12 @@ func orDash(text string) string {
 	return text
 }
 
-// rawJSON is the body itself, or a JSON string of a body that isn't JSON.
+// rawJSON returns a JSON body unchanged and any other body as a JSON string.
 func rawJSON(body []byte) json.RawMessage {
 	if json.Valid(body) {
 		return body
 	}
-	text, _ := json.Marshal(string(body)) // a string can be marshalled
+	text, _ := json.Marshal(string(body)) // marshalling a string can't fail
 	return text
 }
 

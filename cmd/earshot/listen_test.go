@@ -25,7 +25,7 @@ const (
 	otherSecret = "whsec_00000000000000000000000000000000"
 )
 
-// deliver posts a delivery like the service does and returns the status.
+// deliver posts a delivery like the service and returns the status.
 func deliver(t *testing.T, url, secret, id string) int {
 	t.Helper()
 	body := []byte(`{"event":"vote.created","n":1}`)
@@ -121,7 +121,7 @@ func TestListenTakesPostsOnly(t *testing.T) {
 	require.Empty(t, out.String())
 }
 
-// startListen runs listen as the command does and returns its URL.
+// startListen runs listen like the command and returns its URL.
 func startListen(ctx context.Context, t *testing.T, o listenOptions) (url string, ended <-chan error) {
 	t.Helper()
 	reader, writer := io.Pipe()

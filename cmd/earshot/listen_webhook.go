@@ -21,26 +21,26 @@ import (
 )
 
 const (
-	// temporaryPath begins the path of each URL that `earshot listen` registers. The id of the
-	// stack's directory follows, and what tells this run from others.
+	// temporaryPath is the start of the path of each URL that `earshot listen` registers. The id of
+	// the stack's directory and an id of the run follow.
 	temporaryPath = "/earshot-listen/"
-	// listenHeader tells a later run that the listener of a URL is still there.
+	// listenHeader tells a later run that the listener of a URL still runs.
 	listenHeader = "Earshot-Listen"
-	// lookTimeout is for a listener on this machine to say that it is there.
+	// lookTimeout bounds the probe of a listener on this machine.
 	lookTimeout = 2 * time.Second
 )
 
-// temporaryWebhook is what `earshot listen` registered for as long as it runs.
+// temporaryWebhook is the webhook that `earshot listen` registers for the duration of its run.
 type temporaryWebhook struct {
 	client *apiClient
 	id     string
 	secret string
 	path   string
-	// found says whether a later run finds it, should this one not remove it.
+	// found reports whether a later run can find the webhook if this run fails to remove it.
 	found bool
 }
 
-// register has the service send its events to the listener's address.
+// register registers a webhook that sends events to the listener's address.
 func register(ctx context.Context, o listenOptions, at net.Addr, errOut io.Writer) (*temporaryWebhook, error) {
 	owner, found := o.owner, o.owner != ""
 	if !found {
@@ -53,7 +53,7 @@ func register(ctx context.Context, o listenOptions, at net.Addr, errOut io.Write
 		events = eventNames()
 	}
 	var made struct{ ID, Secret string }
-	// Not given up when the person does: what was made has to be known to be removed.
+	// Ctrl-C doesn't interrupt the request: the id of a created webhook is needed to remove it.
 	err := o.client.call(context.WithoutCancel(ctx), http.MethodPost, "/v1/webhooks",
 		map[string]any{"url": "http://" + reachable(at) + w.path, "events": events}, &made)
 	if err != nil {
@@ -65,7 +65,7 @@ func register(ctx context.Context, o listenOptions, at net.Addr, errOut io.Write
 	return w, nil
 }
 
-// remove takes the webhook away, also when the person has asked for the end.
+// remove deletes the webhook, even after ctx has ended.
 func (w *temporaryWebhook) remove(ctx context.Context) error {
 	err := removeWebhook(context.WithoutCancel(ctx), w.client, w.id)
 	switch {
@@ -78,8 +78,8 @@ func (w *temporaryWebhook) remove(ctx context.Context) error {
 	}
 }
 
-// removeWebhook removes a webhook, unless another run has: one that begins takes a listener that
-// ends for one that was killed.
+// removeWebhook deletes a webhook. It accepts that another run has deleted it: a starting run may
+// mistake an ending listener for a killed one.
 func removeWebhook(ctx context.Context, client *apiClient, id string) error {
 	err := client.call(ctx, http.MethodDelete, "/v1/webhooks/"+id, nil, nil)
 	var refused *refusal
@@ -89,8 +89,8 @@ func removeWebhook(ctx context.Context, client *apiClient, id string) error {
 	return err
 }
 
-// removeLeftBehind removes the webhooks of runs with this directory that were killed before they
-// could do so themselves. Where there is no directory none can be told from those of others.
+// removeLeftBehind deletes the webhooks of killed runs with this directory. Without a directory it
+// deletes none, because it can't tell them from the webhooks of others.
 func removeLeftBehind(ctx context.Context, o listenOptions, errOut io.Writer) error {
 	if o.owner == "" {
 		return nil
@@ -112,34 +112,34 @@ func removeLeftBehind(ctx context.Context, o listenOptions, errOut io.Writer) er
 	return nil
 }
 
-// onThisMachine reports whether a host is an address of this machine. A URL that `earshot listen`
-// registers has no name in it.
+// onThisMachine reports whether a host is an address of this machine. URLs of `earshot listen`
+// contain addresses and no host names.
 func onThisMachine(host string) bool {
 	ip := net.ParseIP(host)
 	if ip == nil || ip.IsLoopback() {
 		return ip != nil
 	}
-	own, _ := net.InterfaceAddrs() // where they can't be read, nothing is removed
+	own, _ := net.InterfaceAddrs() // if they can't be read, nothing is removed
 	return slices.ContainsFunc(own, func(a net.Addr) bool {
 		network, ok := a.(*net.IPNet)
 		return ok && network.IP.Equal(ip)
 	})
 }
 
-// looker asks a URL of this machine itself, by no proxy and without following where it may point to.
+// looker requests a URL of this machine directly, without a proxy and without following redirects.
 var looker = &http.Client{
 	Transport:     &http.Transport{DisableKeepAlives: true},
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 }
 
-// listens reports whether the run that registered a URL may still be there. One that
-// takes its time counts as there: to remove its webhook would be the greater harm.
+// listens reports whether the run that registered a URL may still be running. A slow listener
+// counts as running, because removing its webhook would do more harm.
 func listens(ctx context.Context, at *url.URL) bool {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), http.NoBody)
 	if err != nil {
-		return true // it can't be told
+		return true // unknown
 	}
 	response, err := looker.Do(request)
 	if err != nil {
@@ -149,7 +149,7 @@ func listens(ctx context.Context, at *url.URL) bool {
 	return response.Header.Get(listenHeader) == at.EscapedPath()
 }
 
-// reachable is the address at which the service on this machine finds the listener.
+// reachable returns the address at which a service on this machine reaches the listener.
 func reachable(at net.Addr) string {
 	tcp, ok := at.(*net.TCPAddr)
 	if ok && tcp.IP.IsUnspecified() {
@@ -158,7 +158,7 @@ func reachable(at net.Addr) string {
 	return at.String()
 }
 
-// eventNames are all events that a webhook can subscribe to.
+// eventNames returns all events that a webhook can subscribe to.
 func eventNames() (names []string) {
 	for _, t := range event.Types {
 		names = append(names, string(t))

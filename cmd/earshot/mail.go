@@ -57,7 +57,7 @@ func newMailBounceCommand() *cobra.Command {
 	return cmd
 }
 
-// lines are those that aren't empty.
+// lines returns the lines that aren't empty.
 func lines(of io.Reader) (all []string, err error) {
 	scanner := bufio.NewScanner(of)
 	for scanner.Scan() {

@@ -1,6 +1,6 @@
-// Command earshot is the service and what goes with it: the API, the worker,
-// the database's migrations, organizations and API keys, and a whole stack for
-// a developer's machine. One file a command.
+// Command earshot runs the service and manages it: the API, the worker, database migrations,
+// organizations and API keys. It also runs a whole stack on a developer's machine. Each command has
+// its own file.
 package main
 
 import (
@@ -15,7 +15,8 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	// After the first signal the usual meaning is back: a second one kills.
+	// After the first signal the default handling applies again, so a second signal kills the
+	// process.
 	context.AfterFunc(ctx, stop)
 	if err := newRootCommand().ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "earshot:", err)
@@ -30,7 +31,7 @@ func newRootCommand() *cobra.Command {
 		Long: "Earshot collects product feedback and tells other systems about it by signed webhooks.\n" +
 			"`earshot up` runs everything on this machine; `earshot serve` is for production.",
 		Version: builtFrom().Version,
-		// A mistake gets its own words, not a page of help.
+		// A usage error prints its message and not a page of help.
 		SilenceUsage: true, SilenceErrors: true,
 	}
 	root.AddCommand(

@@ -28,12 +28,12 @@ func newMemberCommand() *cobra.Command {
 	return cmd
 }
 
-// inOrganization runs a command with the organization that --org names in its context.
+// inOrganization runs a command in the organization named by --org.
 func inOrganization(org *string, run command) func(*cobra.Command, []string) error {
 	return withAdmin(scopedTo(org, run))
 }
 
-// scopedTo is a command in the organization that a flag names, or in the only one.
+// scopedTo runs a command in the organization named by a flag, or in the only one in the database.
 func scopedTo(org *string, run command) command {
 	return func(cmd *cobra.Command, args []string, a *admin) error {
 		o, _, err := a.organization(cmd.Context(), *org)

@@ -29,7 +29,7 @@ func newMigrateCommand() *cobra.Command {
 	return cmd
 }
 
-// withStore runs a command against a database whose schema may be behind.
+// withStore runs a command against a database whose schema may be out of date.
 func withStore(run func(cmd *cobra.Command, s *store.Store) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, _ []string) error {
 		s, err := openStore(os.Environ())
@@ -85,9 +85,9 @@ func newMigrateStatusCommand(asJSON *bool) *cobra.Command {
 	}
 }
 
-// schemaStatus is what `earshot migrate status --json` prints.
+// schemaStatus is the output of `earshot migrate status --json`.
 type schemaStatus struct {
-	// Version is that of the newest migration that is applied, 0 for an empty database.
+	// Version is the version of the newest applied migration, or 0 for an empty database.
 	Version    int64             `json:"version"`
 	Pending    int               `json:"pending"`
 	Migrations []migrationStatus `json:"migrations"`
@@ -95,7 +95,7 @@ type schemaStatus struct {
 
 type migrationStatus struct {
 	Version int64 `json:"version"`
-	// Name is absent where only a later version of the program knows it.
+	// Name is empty for a migration that only a later version of the program contains.
 	Name      string     `json:"name,omitempty"`
 	AppliedAt *time.Time `json:"appliedAt"`
 }

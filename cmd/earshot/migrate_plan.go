@@ -48,8 +48,8 @@ type plannedStatement struct {
 	Tables []plannedEffect `json:"tables"`
 }
 
-// plannedEffect has what the statement does to a table, and how large that one is in
-// this database. A table that an earlier migration makes has no size yet.
+// plannedEffect describes the effect of a statement on a table and the table's size in this
+// database. A table that an earlier migration of the plan creates has no size yet.
 type plannedEffect struct {
 	migration.Effect
 	Waits string `json:"waits"`
@@ -131,8 +131,8 @@ func showPlan(w io.Writer, plan []plannedMigration) {
 	}
 }
 
-// showTogether prints the strongest lock that a transaction has on each table at its end:
-// a lock that took a moment to get is kept while the next statement reads a table.
+// showTogether prints the strongest lock that a transaction holds on each table at its end. Even a
+// lock of a short statement is held while later statements read whole tables.
 func (m plannedMigration) showTogether(w io.Writer) {
 	strongest := map[string]plannedEffect{}
 	for _, s := range m.Statements {
@@ -151,7 +151,7 @@ func (m plannedMigration) showTogether(w io.Writer) {
 	}
 }
 
-// inWords is the line of the plan about one table.
+// inWords formats the effect as a line of the plan.
 func (e plannedEffect) inWords() string {
 	line := fmt.Sprintf("%s: %s, %s", e.Table, e.Lock, e.Waits)
 	switch {

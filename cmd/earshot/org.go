@@ -36,7 +36,8 @@ func newOrgCommand() *cobra.Command {
 		}),
 	}
 	f := create.Flags()
-	// A self-hoster meets no cap (docs/decisions/billing-and-plans.md).
+	// Self-hosted organizations get the business plan by default, so that they meet no cap
+	// (docs/decisions/billing-and-plans.md).
 	f.StringVar(&in.Plan, "plan", "business", "free, pro or business")
 	f.StringVar(&in.OwnerEmail, "owner-email", "owner@example.com", "e-mail address of the first member, the owner, whom API keys act as")
 	f.StringVar(&in.OwnerName, "owner-name", "Owner", "name of the first member")

@@ -71,7 +71,7 @@ func newOrgUpdateCommand() *cobra.Command {
 	return cmd
 }
 
-// readLogo reads the file; without a name it is the empty one, which takes the logo away.
+// readLogo reads the file. An empty name returns an empty logo, which removes the present one.
 func readLogo(name string) ([]byte, error) {
 	if name == "" {
 		return []byte{}, nil

@@ -8,8 +8,8 @@ import (
 	"earshot/internal/problem"
 )
 
-// inWords turns a problem of the caller into what a person at a terminal reads:
-// every wrong field with its reason, no code.
+// inWords formats a caller's problem for a terminal: each invalid field with its reason, without
+// the error code.
 func inWords(err error) error {
 	p, ok := problem.As(err)
 	if !ok {

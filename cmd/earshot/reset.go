@@ -49,26 +49,26 @@ func newResetCommand() *cobra.Command {
 	return cmd
 }
 
-// confirm asks a person. Where there is none it refuses.
+// confirm asks for confirmation at the terminal and refuses without one.
 func confirm(in io.Reader, out io.Writer, d stateDir) error {
 	file, ok := in.(*os.File)
 	if !ok || !isatty.IsTerminal(file.Fd()) {
 		return errors.Errorf("this removes all data in %s and nobody is here to confirm it: use --yes (make reset YES=1)", shortPath(string(d)))
 	}
 	fmt.Fprintf(out, "This removes the database, Temporal's history, API keys and secrets in %s.\nType yes to go on: ", shortPath(string(d)))
-	answer, _ := bufio.NewReader(in).ReadString('\n') // without an answer it isn't yes
+	answer, _ := bufio.NewReader(in).ReadString('\n') // no input counts as no
 	if strings.TrimSpace(answer) != "yes" {
 		return errors.New("nothing was removed")
 	}
 	return nil
 }
 
-// reset stops the stack and removes everything that it made.
+// reset stops the stack and removes everything that it created.
 func reset(ctx context.Context, d stateDir, said io.Writer) error {
 	if _, err := bringDown(ctx, d, said); err != nil {
 		return err
 	}
-	lock, holder, err := takeLock(d) // nobody starts meanwhile
+	lock, holder, err := takeLock(d) // prevents a start during the reset
 	if err != nil {
 		return err
 	}
@@ -93,9 +93,8 @@ func reset(ctx context.Context, d stateDir, said io.Writer) error {
 	return nil
 }
 
-// removeTemporal removes the dev server's directory except the note by which
-// the next start finds a server that a killed `up` left behind, where the
-// system doesn't end it.
+// removeTemporal removes the dev server's directory but keeps the process file. On systems without
+// a death signal, the next start uses that file to find a server left behind by a killed `up`.
 func removeTemporal(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !os.IsNotExist(err) {
@@ -109,6 +108,6 @@ func removeTemporal(dir string) error {
 			return errors.Wrap(err, "remove")
 		}
 	}
-	_ = os.Remove(dir) // stays with the note in it
+	_ = os.Remove(dir) // fails while the process file exists
 	return nil
 }

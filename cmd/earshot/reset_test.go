@@ -37,7 +37,7 @@ func filesIn(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	require.NoError(t, filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
 		if err == nil && !entry.IsDir() {
-			name, _ := filepath.Rel(dir, path) // below dir by construction
+			name, _ := filepath.Rel(dir, path) // always below dir
 			names = append(names, name)
 		}
 		return err

@@ -61,7 +61,7 @@ func newSecretsRotateCommand(asJSON *bool) *cobra.Command {
 	}
 }
 
-// rotation is what became of everything that is sealed.
+// rotation is the result of sealing everything with the first key.
 type rotation struct {
 	webhooks    webhooks.Rotation
 	widgets     seal.Resealed[publicid.WidgetSecret]
@@ -94,7 +94,7 @@ func (r rotation) unreadable() []string {
 		each(r.submissions.Unreadable, publicid.Submission.String))
 }
 
-// left is nil when everything is sealed with the first key.
+// left returns nil if everything is sealed with the first key.
 func (r rotation) left() error {
 	if unreadable := r.unreadable(); len(unreadable) > 0 {
 		return errors.New("these webhooks, secrets of widgets and submissions can't be opened, because their key is not in EARSHOT_SECRET_KEYS or they are damaged:\n  " +
@@ -135,7 +135,7 @@ func newSecretsListCommand(asJSON *bool) *cobra.Command {
 	}
 }
 
-// each is never nil, so that it is [] in JSON.
+// each never returns nil, so that the JSON is [] and not null.
 func each[T, R any](list []T, of func(T) R) []R {
 	all := make([]R, len(list))
 	for i, v := range list {

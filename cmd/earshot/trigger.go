@@ -18,17 +18,17 @@ import (
 )
 
 const (
-	// triggerName is in the name of everything that is made, so that it can be told from
-	// what people made.
+	// triggerName is part of the name of every created resource. It marks the resource as test
+	// data.
 	triggerName = "earshot trigger"
-	// triggerSlug is of the board that all runs share.
+	// triggerSlug is the slug of the board that all runs share.
 	triggerSlug = "earshot-trigger"
 )
 
-// triggerResult is what `trigger --json` prints.
+// triggerResult is the output of `trigger --json`.
 type triggerResult struct {
 	Event string `json:"event"`
-	// Made are the resources that the event needed, and the one that it is about.
+	// Made lists the created resources, including the subject of the event.
 	Made []triggerResource `json:"made"`
 }
 
@@ -83,7 +83,7 @@ func (t *trigger) report(out io.Writer, name string, asJSON bool) error {
 	return nil
 }
 
-// trigger makes the changes of one event. After the first error it makes none.
+// trigger makes the changes that cause one event. After the first error it makes no more changes.
 type trigger struct {
 	client *apiClient
 	made   []triggerResource
@@ -103,7 +103,7 @@ func (t *trigger) cause(ctx context.Context, e event.Type) error {
 		t.create(ctx, "comment", "/v1/posts/"+t.post(ctx)+"/comments", map[string]any{"body": map[string]any{"text": titled("A comment")}})
 	case event.ChangelogPublished:
 		t.create(ctx, "entry", "/v1/boards/"+t.board(ctx)+"/changelog", map[string]any{
-			"title": titled("An entry"), "publishedAt": "2026-01-01T00:00:00Z", // a past moment publishes at once
+			"title": titled("An entry"), "publishedAt": "2026-01-01T00:00:00Z", // a past time publishes it immediately
 		})
 	case event.ContactCreated:
 		t.contact(ctx)
@@ -111,7 +111,7 @@ func (t *trigger) cause(ctx context.Context, e event.Type) error {
 		t.change(ctx, http.MethodPatch, "/v1/contacts/"+t.contact(ctx), map[string]any{"plan": "pro"})
 	case event.ContactDeleted:
 		t.change(ctx, http.MethodDelete, "/v1/contacts/"+t.contact(ctx), nil)
-	default: // a new one; the test of this command walks the catalogue
+	default: // an event without a case; the test walks the catalogue
 		return errors.Errorf("nothing here causes %s", e)
 	}
 	return t.err
@@ -124,7 +124,7 @@ func (t *trigger) change(ctx context.Context, method, path string, body any) {
 	}
 }
 
-// create makes a resource and notes it under its kind.
+// create makes a resource and records it under its kind.
 func (t *trigger) create(ctx context.Context, kind, path string, body any) (id string) {
 	if t.err != nil {
 		return ""
@@ -137,7 +137,7 @@ func (t *trigger) create(ctx context.Context, kind, path string, body any) (id s
 	return made.ID
 }
 
-// board finds the board of all runs, or makes it.
+// board returns the shared board and creates it if necessary.
 func (t *trigger) board(ctx context.Context) (id string) {
 	for cursor := ""; t.err == nil; {
 		var page []struct{ ID, Slug string }
@@ -164,7 +164,7 @@ func (t *trigger) contact(ctx context.Context) (id string) {
 	})
 }
 
-// titled names what is made by a run of this command.
+// titled returns a name for a created resource.
 func titled(what string) string {
 	return what + " by " + triggerName + ", " + time.Now().UTC().Format(time.RFC3339)
 }

@@ -38,7 +38,7 @@ func newUpCommand() *cobra.Command {
 				return err
 			}
 			if install {
-				// Detached, it is another process that needs it.
+				// A detached stack starts in another process, which reads this variable.
 				if err := os.Setenv(devstack.InstallVariable, "1"); err != nil {
 					return errors.Wrap(err, "permit an installation")
 				}
@@ -86,19 +86,19 @@ type up struct {
 	stopDemo func()
 }
 
-// step is one part of the start.
+// step is one step of the start.
 type step struct {
 	name string
 	run  func(ctx context.Context) (outcome string, err error)
-	// log is where the reason of a failure stands, unless the error quotes it.
+	// log is the log file with the cause of a failure. It is empty if the error quotes the cause.
 	log string
-	// try is a command, or advice, after a failure; may be empty.
+	// try is a command or an advice after a failure. It may be empty.
 	try string
 }
 
 func (u *up) steps() []step {
 	log := "look into " + shortPath(u.dir.temporal()) + "/temporal.log, or begin anew: " + u.dir.command("reset")
-	// What removes the data comes last: most causes have nothing to do with it.
+	// The reset command comes last, because most failures have nothing to do with the data.
 	again := u.dir.command("up") + ", once that is mended; " + u.dir.command("reset") + " only if the data itself is broken, which removes it"
 	steps := []step{
 		{name: "Postgres", run: u.startPostgres, try: again},
@@ -121,8 +121,8 @@ func (u *up) startDemo(ctx context.Context) (outcome string, err error) {
 
 var errInterrupted = errors.New("interrupted")
 
-// run starts everything, waits for the end of ctx or of a part, and stops
-// everything. Its error says which step or part it was and what to do.
+// run starts everything, waits until ctx or a part ends, and stops everything. Its error names the
+// failed step or part and suggests a fix.
 func (u *up) run(ctx context.Context) error {
 	began := time.Now()
 	if err := u.claim(); err != nil {
@@ -137,19 +137,20 @@ func (u *up) run(ctx context.Context) error {
 	if err == nil {
 		err = u.watch(ctx)
 	}
-	_ = u.lock.announce("") // in time for whoever asks; the lock itself still holds
+	_ = u.lock.announce("") // other commands see the change now; the lock is held until the end
 	if stopped := u.stop(); err == nil {
 		err = stopped
 	}
 	return err
 }
 
-// claim takes the directory and decides what can be wrong before anything runs.
+// claim locks the directory and checks for errors before anything starts.
 func (u *up) claim() (err error) {
 	if u.root, err = devstack.RepositoryRoot(); err != nil {
 		return err
 	}
-	// Others may pass through but not look: Postgres may run as another user.
+	// Other users may pass through the directory but not list it, because Postgres may run as
+	// another user.
 	if err := os.MkdirAll(string(u.dir), 0o711); err != nil {
 		return errors.Wrap(err, "make the state directory")
 	}
@@ -168,7 +169,7 @@ func (u *up) claim() (err error) {
 	return nil
 }
 
-// decide settles ports and secrets and checks the caller's settings.
+// decide chooses the ports, loads the secrets and checks the caller's settings.
 func (u *up) decide() (err error) {
 	if u.ports, err = choosePorts(u.environ, u.temporalDev()); err != nil {
 		return err
@@ -176,7 +177,7 @@ func (u *up) decide() (err error) {
 	if u.secrets, err = loadSecrets(u.dir); err != nil {
 		return err
 	}
-	// The addresses are settled, or will be.
+	// The addresses are placeholders until the servers run.
 	_, err = config.Load(append(u.settings(), config.DatabaseURL+"=postgres://later", metricsVariable+"="+u.metricsAddress()))
 	return err
 }
@@ -197,12 +198,12 @@ func (u *up) start(ctx context.Context) error {
 	return nil
 }
 
-// explain is the error of a step with all that a person needs.
+// explain turns a step's error into a message with the cause and advice.
 func (s step) explain(err error) error {
 	text := fmt.Sprintf("%s: %v", s.name, err)
 	if s.log != "" {
-		// A server that is killed, or a service with wrong settings, may end
-		// before it has a log.
+		// A server that is killed, or a service with wrong settings, may end before it writes a
+		// log.
 		tail := devstack.Tail(s.log, tailLines)
 		if tail == "" {
 			tail = "(nothing is in it)"
@@ -215,10 +216,10 @@ func (s step) explain(err error) error {
 	return errors.New(text)
 }
 
-// tailLines of a log show the reason and some of what led to it.
+// tailLines is enough to show the cause and some context.
 const tailLines = 15
 
-// watch waits for the end. A part that ends by itself is an error.
+// watch waits until ctx or a part ends. A part that ends unexpectedly is an error.
 func (u *up) watch(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
@@ -246,12 +247,12 @@ func (u *up) died(name, log string) error {
 	return step{name: name, log: log, try: u.dir.command("up")}.explain(errors.New("ended by itself"))
 }
 
-// stop ends what was started: what uses the others first.
+// stop stops the parts in the reverse order of their dependencies.
 func (u *up) stop() error {
 	var failed []error
 	end := func(name string, done <-chan struct{}, stop func() error) {
 		select {
-		case <-done: // by itself, which has been said
+		case <-done: // ended on its own, which was reported
 			return
 		default:
 		}
@@ -266,7 +267,7 @@ func (u *up) stop() error {
 	if s := u.service; s != nil {
 		end("API and worker", s.done, s.stop)
 	}
-	// The servers bound their ends themselves.
+	// The servers have their own stop timeouts.
 	if t := u.temporal; t != nil {
 		end("Temporal", t.Done(), func() error { return t.Stop(context.Background()) })
 	}

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// banner tells where everything is and gives the first commands to paste. A
-// key is shown by the run that made it; later commands take it from dev.env.
+// banner prints the addresses and the first commands to paste. Only the run that created a key
+// prints it; later commands read it from dev.env.
 func (u *up) banner(took time.Duration) {
 	devEnv := shortPath(u.dir.devEnv())
 	var b strings.Builder
@@ -42,7 +42,7 @@ func (u *up) banner(took time.Duration) {
 	u.say("%s", strings.TrimSuffix(b.String(), "\n"))
 }
 
-// examples are lines that work when pasted, again and again.
+// examples returns commands that can be pasted repeatedly.
 func (u *up) examples() []string {
 	lines, key, base := []string(nil), u.keys.write, u.baseURL()
 	if !u.keys.fresh {
@@ -56,7 +56,7 @@ func (u *up) examples() []string {
 	)
 }
 
-// eMail says where e-mails go.
+// eMail describes the destination of e-mails.
 func (u *up) eMail() string {
 	settings := lookup(u.settings())
 	server, _ := settings.LookupEnv(smtpVariable)
@@ -79,8 +79,7 @@ func (u *up) quickstart() string {
 	return line
 }
 
-// dotted makes a path that the shell's "." takes as a path: a bare name would
-// be looked up in PATH.
+// dotted prefixes a bare name with "./", because the shell's "." command would look it up in PATH.
 func dotted(path string) string {
 	if strings.Contains(path, "/") {
 		return path

@@ -16,24 +16,24 @@ const (
 	// detachedFlag marks the process that --detach starts.
 	detachedFlag = "detached"
 	demoFlag     = "demo"
-	// detachPause lies between two looks at a process in the background: its
-	// output should flow, and a look costs microseconds.
+	// detachPause is the interval for polling a background process. It is short so that output
+	// appears smoothly; one poll costs microseconds.
 	detachPause = 50 * time.Millisecond
 )
 
-// upResult is what `up --detach --json` prints.
+// upResult is the output of `up --detach --json`.
 type upResult struct {
 	Status        string `json:"status"` // started or already_running
 	PID           int    `json:"pid"`
 	Dir           string `json:"dir"`
 	BaseURL       string `json:"baseUrl"`
 	TemporalUIURL string `json:"temporalUiUrl"`
-	EnvFile       string `json:"envFile"` // holds the API keys
+	EnvFile       string `json:"envFile"` // file with the API keys
 	LogFile       string `json:"logFile"`
 }
 
-// upDetached returns when the stack of the directory answers: one that it
-// starts in the background, or the one that runs already.
+// upDetached returns when the stack of the directory answers. It starts the stack in the background
+// unless one runs already.
 func upDetached(ctx context.Context, d stateDir, out, errOut io.Writer, asJSON, withDemo bool) error {
 	said := out
 	if asJSON {
@@ -69,7 +69,7 @@ func upDetached(ctx context.Context, d stateDir, out, errOut io.Writer, asJSON, 
 	})
 }
 
-// awaitHolder waits until the one that runs already answers.
+// awaitHolder waits until a stack that runs already answers.
 func awaitHolder(ctx context.Context, d stateDir, holder *running, said io.Writer) (*running, error) {
 	if holder.baseURL == "" {
 		fmt.Fprintf(said, "Process %d is starting this stack, or stopping it; waiting\n", holder.pid)
@@ -92,18 +92,17 @@ func awaitHolder(ctx context.Context, d stateDir, holder *running, said io.Write
 	return holder, nil
 }
 
-// startDetached starts this program again, in a session of its own, and shows
-// what it says until the stack answers. When it ends instead, that is an error;
-// when ctx ends, it is stopped.
+// startDetached starts this program again in a new session and prints its output until the stack
+// answers. It returns an error if the process ends first. It stops the process when ctx ends.
 func startDetached(ctx context.Context, d stateDir, said io.Writer, withDemo bool) (*running, error) {
-	if err := os.MkdirAll(string(d), 0o711); err != nil { // as up does
+	if err := os.MkdirAll(string(d), 0o711); err != nil { // same mode as in up
 		return nil, errors.Wrap(err, "make the state directory")
 	}
 	log, err := newServiceLog(d.upLog())
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = log.Close() }() // the child has its own
+	defer func() { _ = log.Close() }() // the child has its own handle
 	cmd, err := detachedCommand(d, log, withDemo)
 	if err != nil {
 		return nil, err
@@ -119,11 +118,11 @@ func startDetached(ctx context.Context, d stateDir, said io.Writer, withDemo boo
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = cmd.Wait() // its output says why
+		_ = cmd.Wait() // its output has the reason
 	}()
 	holder, err := follow(ctx, d, shown, said, ended)
 	if err != nil {
-		_ = cmd.Process.Signal(syscall.SIGTERM) // fails only when it has ended
+		_ = cmd.Process.Signal(syscall.SIGTERM) // fails only if the process has ended
 		<-ended
 		_, _ = io.Copy(said, shown)
 	}
@@ -143,12 +142,12 @@ func detachedCommand(d stateDir, log *os.File, withDemo bool) (*exec.Cmd, error)
 		cmd.Args = append(cmd.Args, "--"+demoFlag)
 	}
 	cmd.Stdout, cmd.Stderr = log, log
-	// A terminal that closes, or its Ctrl-C, is not meant for it.
+	// A new session protects the process from Ctrl-C and from the end of the terminal.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	return cmd, nil
 }
 
-// follow shows the log until the stack answers or its process has ended.
+// follow prints the log until the stack answers or its process ends.
 func follow(ctx context.Context, d stateDir, log io.Reader, said io.Writer, ended <-chan struct{}) (*running, error) {
 	for {
 		over := false
@@ -161,7 +160,7 @@ func follow(ctx context.Context, d stateDir, log io.Reader, said io.Writer, ende
 		if err != nil {
 			return nil, err
 		}
-		// What was said before it answered, or before it ended, is there now.
+		// Now the log contains all output from before the answer or the end of the process.
 		if _, err := io.Copy(said, log); err != nil {
 			return nil, errors.Wrap(err, "show the start")
 		}

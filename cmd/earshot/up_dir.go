@@ -11,18 +11,18 @@ import (
 	"earshot/internal/devstack"
 )
 
-// dirVariable chooses the state directory like --dir does.
+// dirVariable selects the state directory, like --dir.
 const dirVariable = "EARSHOT_DIR"
 
-// Where the service sends e-mails, or writes them where it doesn't.
+// Destinations of e-mails: a mail server, or a directory in development.
 const (
 	smtpVariable    = "EARSHOT_SMTP_URL"
 	mailDirVariable = "EARSHOT_MAIL_DIR"
 )
 
-// stateDir is the directory of one development stack: the data of both
-// servers, the settings that `earshot up` made, and the logs. Its bin holds
-// built programs and belongs to the build.
+// stateDir is the directory of one development stack. It contains the data of both servers, the
+// settings that `earshot up` made, and the logs. Its bin directory contains built programs and
+// belongs to the build.
 type stateDir string
 
 func (d stateDir) file(name string) string { return filepath.Join(string(d), name) }
@@ -31,7 +31,7 @@ func (d stateDir) lock() string       { return d.file("up.lock") }
 func (d stateDir) devEnv() string     { return d.file("dev.env") }
 func (d stateDir) secretsEnv() string { return d.file("secrets.env") }
 func (d stateDir) serviceLog() string { return d.file("earshot.log") }
-func (d stateDir) upLog() string      { return d.file("up.log") } // what a detached `up` says
+func (d stateDir) upLog() string      { return d.file("up.log") } // output of a detached `up`
 func (d stateDir) postgres() string   { return d.file("postgres") }
 func (d stateDir) temporal() string   { return d.file("temporal") }
 func (d stateDir) listenID() string   { return d.file("listen-id") }
@@ -42,8 +42,8 @@ func addDirFlag(cmd *cobra.Command, dir *string) {
 	_ = cmd.MarkFlagDirname("dir")
 }
 
-// findStateDir returns what the flag, the environment or the repository say, in
-// this order, as an absolute path.
+// findStateDir returns the absolute path of the state directory. It uses the flag, then the
+// environment, then the repository.
 func findStateDir(flag string, environ lookup) (stateDir, error) {
 	dir := flag
 	if dir == "" {
@@ -63,7 +63,8 @@ func findStateDir(flag string, environ lookup) (stateDir, error) {
 	return stateDir(absolute), nil
 }
 
-// shortPath is the path as a person in the current directory types it.
+// shortPath returns a path below the current directory as a relative path, and any other path
+// unchanged.
 func shortPath(path string) string {
 	here, err := os.Getwd()
 	if err != nil {
@@ -76,7 +77,7 @@ func shortPath(path string) string {
 	return relative
 }
 
-// command is an earshot command line that, pasted, means this directory.
+// command returns an earshot command line for this directory, ready to paste.
 func (d stateDir) command(words string) string {
 	line := program() + " " + words
 	if root, err := devstack.RepositoryRoot(); err == nil && string(d) == filepath.Join(root, ".earshot") {
@@ -85,7 +86,7 @@ func (d stateDir) command(words string) string {
 	return line + " --dir " + shellWord(shortPath(string(d)))
 }
 
-// program is how the person called this one.
+// program returns the name under which this program was called.
 func program() string {
 	if !strings.Contains(os.Args[0], "/") {
 		return os.Args[0]

@@ -10,10 +10,10 @@ import (
 	"github.com/go-faster/errors"
 )
 
-// setting is one KEY=value of a file that shells and `earshot up` read.
+// setting is one KEY=value line of a file that shells and `earshot up` read.
 type setting struct{ name, value string }
 
-// writeEnvFile replaces the file as a whole, readable by its owner only.
+// writeEnvFile replaces the file atomically and makes it readable only by its owner.
 func writeEnvFile(path, comment string, settings []setting) error {
 	var text strings.Builder
 	text.WriteString("# " + comment + "\n")
@@ -24,10 +24,10 @@ func writeEnvFile(path, comment string, settings []setting) error {
 	if err != nil {
 		return errors.Wrapf(err, "write %s", path)
 	}
-	defer func() { _ = os.Remove(fresh.Name()) }() // not there after the rename
+	defer func() { _ = os.Remove(fresh.Name()) }() // has no effect after the rename
 	_, err = fresh.WriteString(text.String())
 	if err == nil {
-		err = fresh.Sync() // a rename may reach the disk before the content does
+		err = fresh.Sync() // without it the rename may reach the disk before the content
 	}
 	if closed := fresh.Close(); err == nil {
 		err = closed
@@ -41,8 +41,8 @@ func writeEnvFile(path, comment string, settings []setting) error {
 	return nil
 }
 
-// readEnvFile reads what writeEnvFile wrote and what people make of it with an
-// editor. A file that isn't there is empty.
+// readEnvFile reads a file of writeEnvFile, also after manual edits. A missing file counts as
+// empty.
 func readEnvFile(path string) (map[string]string, error) {
 	text, err := os.ReadFile(path)
 	if err != nil && !os.IsNotExist(err) {
@@ -58,12 +58,12 @@ func readEnvFile(path string) (map[string]string, error) {
 	return values, nil
 }
 
-// quoted makes one word of a shell's command line from any text.
+// quoted quotes any text as one shell word.
 func quoted(value string) string {
 	return "'" + strings.ReplaceAll(value, "'", `'\''`) + "'"
 }
 
-// shellWord is quoted only where that is needed, for people to read.
+// shellWord quotes a value only if necessary, which is easier to read.
 func shellWord(value string) string {
 	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=,@%+"
 	if value != "" && strings.Trim(value, plain) == "" {
@@ -72,7 +72,7 @@ func shellWord(value string) string {
 	return quoted(value)
 }
 
-// unquoted reads a word as a shell does, without expanding anything.
+// unquoted reads a word like a shell, without expansion.
 func unquoted(word string) string {
 	var value strings.Builder
 	quote, escaped := rune(0), false
@@ -94,11 +94,11 @@ func unquoted(word string) string {
 	return value.String()
 }
 
-// secretNames are the settings of secrets.env.
+// secretNames are the settings in secrets.env.
 var secretNames = []string{"EARSHOT_SECRET_KEYS", "EARSHOT_EMAIL_HASH_KEY"}
 
-// loadSecrets returns the deployment's secrets, made at the first call for the
-// directory and never again: what is in the database can't be read with others.
+// loadSecrets returns the deployment's secrets. It creates them at the first call for the directory
+// and never replaces them. Other secrets can't read the data in the database.
 func loadSecrets(d stateDir) ([]setting, error) {
 	values, err := readEnvFile(d.secretsEnv())
 	if err != nil {
@@ -122,9 +122,9 @@ func loadSecrets(d stateDir) ([]setting, error) {
 	return found, nil
 }
 
-// random32 is the base64 of the 32 bytes that both secrets have.
+// random32 returns 32 random bytes in base64, the format of both secrets.
 func random32() string {
 	key := make([]byte, 32)
-	_, _ = rand.Read(key) // doesn't fail: it ends the program without randomness
+	_, _ = rand.Read(key) // never fails: without randomness it ends the program
 	return base64.StdEncoding.EncodeToString(key)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// awkward holds what a shell, or a careless reader, takes for more than text.
+// awkward has characters that are special to a shell or to a careless parser.
 const awkward = `a'b "c" $HOME \n # x=1 ;&|` + "`date`"
 
 func TestSettingsComeBackAsTheyWereWritten(t *testing.T) {

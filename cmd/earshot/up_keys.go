@@ -22,12 +22,12 @@ const (
 // keys are the API keys of dev.env.
 type keys struct {
 	write, read string
-	// fresh says that this run made the writing one, so that it may be shown.
+	// fresh reports whether this run created the read:write key, so that the key may be printed.
 	fresh bool
 }
 
-// provideKeys takes the keys from dev.env and makes those that are missing or
-// no longer valid, with an organization the first time.
+// provideKeys reads the keys from dev.env and creates those that are missing or no longer valid.
+// The first time it also creates an organization.
 func (u *up) provideKeys(ctx context.Context) (string, error) {
 	had, err := readEnvFile(u.dir.devEnv())
 	if err != nil {
@@ -58,14 +58,14 @@ func (u *up) provideKeys(ctx context.Context) (string, error) {
 	return keysOutcome(first, u.keys.fresh) + shortPath(u.dir.devEnv()), nil
 }
 
-// keyMaker replaces keys. Without a report it says nothing.
+// keyMaker replaces keys. Without a report it prints nothing.
 type keyMaker struct {
 	admin  *admin
 	owner  *db.User
 	report devstack.Report
 }
 
-// provide returns the key if it is valid, or else a new one.
+// provide returns the existing key if it is valid, or a new one.
 func (m keyMaker) provide(ctx context.Context, variable, had, scope string) (key string, fresh bool, err error) {
 	valid, err := authenticates(ctx, m.admin, had)
 	if err != nil || valid {
@@ -113,15 +113,15 @@ func authenticates(ctx context.Context, a *admin, key string) (bool, error) {
 	return true, nil
 }
 
-// firstOwner returns whom the keys act as: the first member of the oldest
-// organization, both made if there is none.
+// firstOwner returns the member that the keys act as: the first member of the oldest organization.
+// It creates both if there is no organization.
 func firstOwner(ctx context.Context, a *admin) (owner *db.User, made bool, err error) {
 	everywhere := store.System(ctx, "the development stack uses the oldest organization")
 	oldest, err := a.store.Client().Organization.Query().Order(db.Asc(organization.FieldID)).First(everywhere)
 	if db.IsNotFound(err) {
 		_, owner, err = a.access.CreateOrganization(ctx, access.NewOrganization{
 			Name: "Development", Plan: "business", OwnerEmail: "owner@example.com", OwnerName: "Owner",
-			// Development is where these e-mails are tried; they go to a directory or a server of the developer.
+			// Developers try out these e-mails, which go to their own directory or mail server.
 			SubscriberMailsAllowed: true,
 		})
 		if err != nil {
@@ -136,8 +136,8 @@ func firstOwner(ctx context.Context, a *admin) (owner *db.User, made bool, err e
 	return owner, false, err
 }
 
-// writeDevEnv tells shells where everything is. It comes before the service
-// runs, because the keys must not get lost when that fails.
+// writeDevEnv writes the addresses and keys for shells. It runs before the service starts, so that
+// the keys survive a failed start.
 func (u *up) writeDevEnv() error {
 	if err := u.servicePorts(); err != nil {
 		return err

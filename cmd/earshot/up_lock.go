@@ -10,19 +10,18 @@ import (
 	"github.com/go-faster/errors"
 )
 
-// upLock is the right to run the stack of one directory. It ends with this
-// process, however that ends.
+// upLock is the exclusive right to run the stack of one directory. It ends when this process ends,
+// even after a crash.
 //
-// It is a POSIX record lock and not a flock, because for these the kernel tells
-// who holds it: `earshot down` never signals a process number that a file
-// merely remembers. Their trap is that closing any handle of the file gives the
-// lock up, so this process opens the file once only.
+// It is a POSIX record lock and not a flock, because the kernel reports the process that holds a
+// record lock. So `earshot down` never signals a process id that is only recorded in a file.
+// Closing any handle of the file releases a record lock, so this process opens the file only once.
 type upLock struct{ file *os.File }
 
-// running is the `earshot up` that holds a directory.
+// running is an `earshot up` process that holds a directory.
 type running struct {
 	pid int
-	// baseURL is empty until the service answers, and again once it stops.
+	// baseURL is empty until the service answers, and again after it stops.
 	baseURL string
 }
 
@@ -33,12 +32,12 @@ func (r running) String() string {
 	return fmt.Sprintf("process %d, %s", r.pid, r.baseURL)
 }
 
-// wholeFile asks for, or about, a lock of the kind.
+// wholeFile describes a lock on the whole file, to acquire or to query it.
 func wholeFile(kind int16) *syscall.Flock_t {
 	return &syscall.Flock_t{Type: kind, Whence: io.SeekStart}
 }
 
-// takeLock returns the lock, or who has it.
+// takeLock acquires the lock. If another process holds it, takeLock returns that process.
 func takeLock(d stateDir) (*upLock, *running, error) {
 	file, err := os.OpenFile(d.lock(), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -60,8 +59,8 @@ func takeLock(d stateDir) (*upLock, *running, error) {
 	return nil, holder, err
 }
 
-// findRunning returns who holds the directory, nil when nobody does. A process
-// that holds it itself must not ask: see upLock.
+// findRunning returns the process that holds the directory, or nil. The process that holds the lock
+// must not call it: see upLock.
 func findRunning(d stateDir) (*running, error) {
 	file, err := os.OpenFile(d.lock(), os.O_RDWR, 0)
 	if os.IsNotExist(err) {
@@ -90,8 +89,8 @@ func holderOf(file *os.File) (*running, error) {
 	return &running{pid: int(held.Pid), baseURL: strings.TrimSpace(baseURL)}, nil
 }
 
-// announce writes for others where the service answers; "" is nowhere yet. The
-// process number stands there for people, programs ask the kernel.
+// announce writes the service's address for other commands; "" means that it doesn't answer yet.
+// The process id in the file is for human readers; programs ask the kernel.
 func (l *upLock) announce(baseURL string) error {
 	if err := l.file.Truncate(0); err != nil {
 		return errors.Wrap(err, "write the lock")
@@ -102,6 +101,6 @@ func (l *upLock) announce(baseURL string) error {
 	return nil
 }
 
-// release gives the directory up. The file stays: removing it would let two
-// others lock two different files.
+// release gives up the directory. The file stays, because removing it would let two other processes
+// lock two different files.
 func (l *upLock) release() { _ = l.file.Close() }

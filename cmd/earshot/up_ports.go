@@ -11,8 +11,8 @@ import (
 	"earshot/internal/devstack"
 )
 
-// The preferred ports, next to each other and below the range that the system
-// hands out for outgoing connections. Temporal's stand in temporal-dev.yaml.
+// The preferred ports are consecutive and below the range of ephemeral ports. Temporal's ports are
+// in temporal-dev.yaml.
 const (
 	defaultAPIPort      = 4280
 	defaultPostgresPort = 4281
@@ -30,24 +30,23 @@ const (
 	uiPortVariable       = "EARSHOT_TEMPORAL_UI_PORT"
 )
 
-// ports are the preferred ports of a stack; 0 is any free one.
+// ports are the preferred ports of a stack. 0 means any free port.
 type ports struct {
-	host                                    string // that the API listens at
+	host                                    string // listen address of the API
 	api, postgres, metrics, temporal, webUI int
 }
 
-// wish is one port on its way from a default or a variable to a decision.
+// wish is the choice of one port, from a default or a variable.
 type wish struct {
 	variable string
 	number   *int
-	// chosenBy is the variable that the person chose it with, so that another
-	// port would be wrong; "" is a default.
+	// chosenBy is the variable that set the port, in which case no other port will do. It is "" for
+	// a default.
 	chosenBy string
 }
 
-// choosePorts reads what the person chose. A chosen port that is taken is an
-// error, because whoever chose it relies on it; a default that is taken moves
-// later, when it is needed.
+// choosePorts reads the ports that the environment sets. Such a port must be free, because its user
+// relies on it. A default that is taken is replaced later, when the port is needed.
 func choosePorts(environ lookup, temporalDev string) (ports, error) {
 	p := ports{host: "127.0.0.1", api: defaultAPIPort, postgres: defaultPostgresPort, metrics: defaultMetricsPort}
 	var err error
@@ -74,8 +73,8 @@ func choosePorts(environ lookup, temporalDev string) (ports, error) {
 	return p, settle(wishes)
 }
 
-// readListen takes address and port from the variable that the service itself
-// reads, for those who need the API on another address than the loopback.
+// readListen reads the address and port from the service's own variable, for an API that doesn't
+// listen on loopback.
 func (p *ports) readListen(environ lookup, api *wish) error {
 	text, ok := environ.LookupEnv(listenVariable)
 	if !ok || text == "" {
@@ -98,8 +97,8 @@ func (w *wish) read(variable, text string) error {
 	return nil
 }
 
-// settle refuses a chosen port that can't be had, and lets a default give way
-// to the same port chosen for another part.
+// settle returns an error for a chosen port that is taken or chosen twice. A default gives way to
+// the same port chosen for another part.
 func settle(wishes []*wish) error {
 	takenBy := map[int]*wish{}
 	for _, w := range wishes {

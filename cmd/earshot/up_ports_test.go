@@ -92,7 +92,7 @@ func TestTemporalsPortsComeFromTheFile(t *testing.T) {
 	require.ErrorContains(t, err, "env.dev.ui-port wants a port")
 }
 
-// takenPort is a port that somebody listens on until the test ends.
+// takenPort returns a port with a listener that stays open until the test ends.
 func takenPort(t *testing.T) int {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -101,7 +101,7 @@ func takenPort(t *testing.T) int {
 	return listener.Addr().(*net.TCPAddr).Port
 }
 
-// freedPort is a port that was free a moment ago.
+// freedPort returns a port that was free a moment ago.
 func freedPort(t *testing.T) int {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

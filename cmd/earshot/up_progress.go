@@ -10,15 +10,14 @@ import (
 	"github.com/mattn/go-isatty"
 )
 
-// progress tells a person what happens: one line for each step when it is done,
-// with its time, and lines about what goes on within a long one. On a terminal
-// the step that runs is shown, too.
+// progress prints one line for each finished step, with its duration, and lines about the progress
+// of a long step. On a terminal it also shows the running step.
 type progress struct {
 	out      io.Writer
 	terminal bool
 
 	mu      sync.Mutex // reports come from several goroutines
-	current string     // the step that the terminal's last line shows
+	current string     // step in the terminal's last line
 }
 
 func newProgress(out io.Writer) *progress {
@@ -29,7 +28,7 @@ func newProgress(out io.Writer) *progress {
 // nameWidth fits the longest name of a step.
 const nameWidth = 18
 
-// step runs one and shows how it ended.
+// step runs a step and prints its result.
 func (p *progress) step(name string, run func() (outcome string, err error)) error {
 	p.show(name)
 	began := time.Now()
@@ -53,12 +52,12 @@ func (p *progress) say(format string, args ...any) {
 	p.draw()
 }
 
-// report prints a line about what goes on within a step.
+// report prints a line about the progress of a step.
 func (p *progress) report(format string, args ...any) {
 	p.say("    %-*s "+format, append([]any{nameWidth, ""}, args...)...)
 }
 
-// show makes name the step that the terminal shows; "" is none.
+// show displays the name of the running step on the terminal. An empty name displays none.
 func (p *progress) show(name string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -79,7 +78,7 @@ func (p *progress) draw() {
 	}
 }
 
-// inSeconds is a duration with as many digits as a person cares for.
+// inSeconds formats a duration with a readable number of digits.
 func inSeconds(d time.Duration) string {
 	if d >= 10*time.Second {
 		return d.Round(time.Second).String()

@@ -19,16 +19,16 @@ import (
 
 const (
 	databaseName = "earshot"
-	// namespace is the one that every dev server has.
+	// namespace exists on every dev server.
 	namespace = "default"
-	// setUpTimeout bounds what is asked of a server that has just said that it
-	// is ready: milliseconds, on a busy machine a second.
+	// setUpTimeout bounds the set-up of a server that has just become ready. It takes milliseconds,
+	// or a second on a busy machine.
 	setUpTimeout = 30 * time.Second
 )
 
 func (u *up) startPostgres(ctx context.Context) (string, error) {
 	var err error
-	// Durable: this is a person's data, and a laptop's battery does run out.
+	// The data must survive a power failure, for example an empty laptop battery.
 	u.postgres, err = devstack.StartPostgres(ctx, devstack.PostgresOptions{
 		Dir: u.dir.postgres(), Port: u.ports.postgres, Durable: true, Report: u.report,
 	})
@@ -46,7 +46,7 @@ func (u *up) startTemporal(ctx context.Context) (string, error) {
 	u.temporal, err = devstack.StartTemporal(ctx, devstack.TemporalOptions{
 		Dir: u.dir.temporal(), DatabaseFile: true, Port: u.ports.temporal, UIPort: u.ports.webUI,
 		Binary: binary, Report: u.report,
-		// The ports in there give way to those on the command line.
+		// Ports on the command line override those in the file.
 		ExtraArgs: []string{"--env-file", u.temporalDev(), "--env", "dev"},
 	})
 	if err != nil {

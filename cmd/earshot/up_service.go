@@ -15,16 +15,16 @@ import (
 )
 
 const (
-	// serviceReady is many times what the service takes to come up.
+	// serviceReady is many times the usual start time of the service.
 	serviceReady = 60 * time.Second
-	// readyPause lies between two questions whether it is ready.
+	// readyPause is the interval between readiness checks.
 	readyPause = 100 * time.Millisecond
 )
 
-// service is API and worker in this process.
+// service is the API and the worker in this process.
 type service struct {
 	cancel context.CancelFunc
-	done   chan struct{} // closed when it has ended and err is set
+	done   chan struct{} // closed after the service has ended and err is set
 	err    error
 }
 
@@ -34,7 +34,7 @@ func (s *service) stop() error {
 	return s.err
 }
 
-// servicePorts decides where API and metrics listen.
+// servicePorts chooses the listen addresses of API and metrics.
 func (u *up) servicePorts() error {
 	for name, preferred := range map[string]*int{"the API": &u.ports.api, "metrics": &u.ports.metrics} {
 		port, moved, err := devstack.FreePort(*preferred)
@@ -49,12 +49,12 @@ func (u *up) servicePorts() error {
 	return nil
 }
 
-// metricsAddress is on loopback, as all but the API.
+// metricsAddress is on loopback, as are all listeners except the API's.
 func (u *up) metricsAddress() string {
 	return net.JoinHostPort("127.0.0.1", strconv.Itoa(u.ports.metrics))
 }
 
-// baseURL is where a person on this machine reaches the API.
+// baseURL is the API's address for clients on this machine.
 func (u *up) baseURL() string {
 	return localURL(u.ports.host, strconv.Itoa(u.ports.api))
 }
@@ -64,7 +64,7 @@ func (u *up) startService(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// Not ended by a Ctrl-C directly: it stops in its turn, with a line.
+	// Ctrl-C doesn't end the service directly. up stops it in order and prints a line.
 	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	s := &service{cancel: cancel, done: make(chan struct{})}
 	go func() {
@@ -79,7 +79,7 @@ func (u *up) startService(ctx context.Context) (string, error) {
 	return u.baseURL(), nil
 }
 
-// newServiceLog keeps the previous run's log beside the new one.
+// newServiceLog opens a new log and keeps the previous run's log beside it.
 func newServiceLog(path string) (*os.File, error) {
 	if err := os.Rename(path, path+".old"); err != nil && !os.IsNotExist(err) {
 		return nil, errors.Wrap(err, "keep the previous log")
@@ -91,14 +91,14 @@ func newServiceLog(path string) (*os.File, error) {
 	return file, nil
 }
 
-// settings are the caller's environment with what suits a developer's machine
-// where the caller says nothing.
+// settings returns the caller's environment, completed with defaults for a developer's machine.
 func (u *up) settings() []string {
 	var environ lookup
 	for _, pair := range u.environ {
 		name, _, _ := strings.Cut(pair, "=")
 		name = strings.TrimSuffix(name, "_FILE")
-		// What the caller has for other servers: theirs, or an earlier dev.env's.
+		// Skip variables that point to other servers: the caller's own, or those of an earlier
+		// dev.env.
 		if !strings.HasPrefix(name, "TEMPORAL_") && name != config.DatabaseURL &&
 			name != listenVariable && name != metricsVariable {
 			environ = append(environ, pair)
@@ -108,7 +108,7 @@ func (u *up) settings() []string {
 		{"EARSHOT_WEBHOOK_ALLOW_CIDRS", "127.0.0.0/8,::1/128"},
 		{"EARSHOT_WEBHOOK_ALLOW_HTTP", "true"},
 		{mailDirVariable, u.dir.mail()},
-		{"EARSHOT_DRAIN_DELAY", "0s"}, // nobody balances
+		{"EARSHOT_DRAIN_DELAY", "0s"}, // no load balancer
 	}, u.secrets...)
 	if u.withDemo {
 		defaults = append(defaults, setting{"EARSHOT_WEBHOOK_RETRY_DELAYS", demoRetryDelays})
@@ -123,7 +123,7 @@ func (u *up) settings() []string {
 	return environ
 }
 
-// serviceEnviron are the settings with what this stack dictates.
+// serviceEnviron returns the settings together with the addresses of this stack.
 func (u *up) serviceEnviron() []string {
 	return append(u.settings(),
 		config.DatabaseURL+"="+u.databaseURL(),
@@ -131,12 +131,12 @@ func (u *up) serviceEnviron() []string {
 		metricsVariable+"="+u.metricsAddress(),
 		"TEMPORAL_ADDRESS="+u.temporal.Address(),
 		"TEMPORAL_NAMESPACE="+namespace,
-		"TEMPORAL_CONFIG_FILE="+os.DevNull, // else the person's own is read
+		"TEMPORAL_CONFIG_FILE="+os.DevNull, // ignores the user's own configuration file
 	)
 }
 
-// awaitReady asks until everything is ready. The error is the service's own if
-// it ended, else the last answer.
+// awaitReady polls until all checks pass. If the service has ended, it returns the service's error,
+// otherwise the last answer.
 func (s *service) awaitReady(ctx context.Context, baseURL string) error {
 	ctx, cancel := context.WithTimeout(ctx, serviceReady)
 	defer cancel()

@@ -9,11 +9,11 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Set by the build (-ldflags "-X main.version=… -X main.revision=…"), as that of an
-// image does.
+// Variables set by the build of an image or a release (-ldflags "-X main.version=… -X
+// main.revision=…").
 var version, revision string
 
-// build is what this program was built from.
+// build identifies the source of this program.
 type build struct {
 	Version  string `json:"version"`
 	Revision string `json:"revision"`
@@ -21,7 +21,7 @@ type build struct {
 	Platform string `json:"platform"`
 }
 
-// builtFrom is what the build said, else what Go noted of the repository.
+// builtFrom returns the values set by the build, or those that Go recorded from the repository.
 func builtFrom() build {
 	b := build{Version: version, Revision: revision, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()

@@ -15,28 +15,28 @@ import (
 	"earshot/internal/store"
 )
 
-// Each key has a budget of requests of its own, so their number is bounded.
+// The number of keys is bounded, because each key has its own request budget.
 const (
-	// maxMemberKeys is more than somebody has programs. Without it one member could use up the
-	// organization's keys, and its owners could make none.
+	// maxMemberKeys leaves room for one key per program. Without this cap, one member could use up
+	// the organization's keys, and its owners could create none.
 	maxMemberKeys = 20
-	// maxOrganizationKeys is what 50 members have at most, or one for each of 1,000.
+	// maxOrganizationKeys is the maximum of 50 members, or one key for each of 1,000 members.
 	maxOrganizationKeys = 1000
-	// maxRotatedKeys bounds a member's keys together with the old ones in their overlap. Each of
-	// 20 keys can be rotated four times meanwhile, and who had 100 keys from before there was a
-	// cap for each member can rotate.
+	// maxRotatedKeys bounds a member's keys including the old ones in their overlap. Each of 20
+	// keys can be rotated four times within an overlap. Members who had 100 keys before the cap was
+	// introduced can still rotate a key.
 	maxRotatedKeys = 100
 )
 
-// isValid leaves out keys that ended.
+// isValid selects keys that have not ended.
 func isValid(at time.Time) predicate.APIKey {
 	return apikey.And(apikey.RevokedAtIsNil(),
 		apikey.Or(apikey.ExpiresAtIsNil(), apikey.ExpiresAtGT(at)),
 		apikey.Or(apikey.SupersededAtIsNil(), apikey.SupersededAtGT(at)))
 }
 
-// mustHaveRoomForKey counts under the lock of members. A key that was rotated doesn't count:
-// the one that replaces it does.
+// mustHaveRoomForKey counts keys under the lock of members. A rotated key doesn't count, because
+// its replacement does.
 func mustHaveRoomForKey(ctx context.Context, c *change.Change, of publicid.User) error {
 	counted := c.APIKey.Query().Where(isValid(store.Now()), apikey.SupersededAtIsNil())
 	if err := mustBeFewer(ctx, counted.Clone().Where(apikey.UserID(of)), maxMemberKeys); err != nil {
@@ -45,8 +45,8 @@ func mustHaveRoomForKey(ctx context.Context, c *change.Change, of publicid.User)
 	return mustBeFewer(ctx, counted, maxOrganizationKeys)
 }
 
-// mustHaveRoomToRotate leaves out the key that is rotated. The cap of the organization doesn't
-// count: others have no say in whether somebody can replace a key that leaked.
+// mustHaveRoomToRotate doesn't count the rotated key. It ignores the organization's cap, because a
+// member must be able to replace a leaked key regardless of the other members' keys.
 func mustHaveRoomToRotate(ctx context.Context, c *change.Change, old *db.APIKey) error {
 	counted := c.APIKey.Query().Where(isValid(store.Now()), apikey.UserID(old.UserID), apikey.IDNEQ(old.ID))
 	return mustBeFewer(ctx, counted, maxRotatedKeys)

@@ -24,7 +24,7 @@ func TestTheNumberOfKeys(t *testing.T) {
 	})
 }
 
-// fill gives the member as many valid keys.
+// fill adds the given number of valid keys to the member.
 func (n *tenant) fill(t *testing.T, many int) {
 	t.Helper()
 	ctx, client := n.Context(t.Context()), n.App.Store.Client().APIKey
@@ -34,7 +34,7 @@ func (n *tenant) fill(t *testing.T, many int) {
 	}).ExecX(ctx)
 }
 
-// full is refused because of that cap.
+// full requires that the request is refused because of the cap.
 func (n *tenant) full(t *testing.T, limit int, path string, body object) {
 	t.Helper()
 	a := n.Refused(t, "ERR_PLAN_LIMIT", http.MethodPost, path, body)
@@ -52,7 +52,7 @@ func memberKeyCap(t *testing.T, n *tenant) {
 	n.full(t, 20, apptest.KeysPath, object{"name": "x", "scope": "read", "memberId": kim.Owner.ID.String()})
 	n.NewKeyOf(t, one)
 	n.Make(t, http.MethodDelete, apptest.KeysPath+"/"+last["id"].(string), nil)
-	kim.NewKeyOf(t, one) // one that ended makes room
+	kim.NewKeyOf(t, one) // a key that ended makes room
 	kim.NewKey(t, access.NewAPIKey{Name: "the operator's", Scope: "read"})
 }
 

@@ -23,16 +23,16 @@ import (
 const (
 	keyPrefix   = "esk_"
 	keyAlphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-	// 40 characters of base62 are 238 bits: nobody guesses those.
+	// 40 characters of base62 have 238 bits, too many to guess.
 	keyRandom = 40
-	// What stays visible of a key, so that a person can tell keys apart.
+	// keyVisible is the length of the visible prefix, by which people tell keys apart.
 	keyVisible = 12
 	maxKeyName = 100
 )
 
-// NewAPIKey is what to make a key of.
+// NewAPIKey is the input for a new key.
 type NewAPIKey struct {
-	// User is the member whom the key acts as.
+	// User is the member that the key acts as.
 	User publicid.User
 	Name string
 	// Scope is read or read:write.
@@ -55,8 +55,8 @@ func (in *NewAPIKey) check() error {
 	return bad.Err()
 }
 
-// CreateAPIKey makes a key for a member of the organization in the context and
-// returns it in clear, for the only time. It is the operator's.
+// CreateAPIKey creates a key for a member of the organization in the context. It returns the secret
+// in clear text, which is not available later. It is for the operator.
 func (s *Service) CreateAPIKey(ctx context.Context, in NewAPIKey) (secret string, key *db.APIKey, err error) {
 	if err := in.check(); err != nil {
 		return "", nil, err
@@ -73,7 +73,7 @@ func (s *Service) CreateAPIKey(ctx context.Context, in NewAPIKey) (secret string
 	return secret, key, err
 }
 
-// mayMakeKeyFor finds out whether a user is a member, whose keys the caller may manage.
+// mayMakeKeyFor checks that a user is a member and that the caller may manage the member's keys.
 func mayMakeKeyFor(ctx context.Context, c *change.Change, id publicid.User) error {
 	by, err := lockMembers(ctx, c)
 	if err != nil {
@@ -89,7 +89,7 @@ func mayMakeKeyFor(ctx context.Context, c *change.Change, id publicid.User) erro
 	return by.mayManageKeysOf(of)
 }
 
-// insertKey makes a key up and writes it.
+// insertKey generates a key and inserts it.
 func insertKey(ctx context.Context, client *db.APIKeyClient, in NewAPIKey, rateLimit *int, createdBy []publicid.User) (string, *db.APIKey, error) {
 	secret := keyPrefix + randomText(keyRandom)
 	hash := sha256.Sum256([]byte(secret))
@@ -108,8 +108,8 @@ func insertKey(ctx context.Context, client *db.APIKeyClient, in NewAPIKey, rateL
 	return secret, key, nil
 }
 
-// MintAPIKey is CreateAPIKey for the caller in the context. Without a member the key acts as
-// the caller.
+// MintAPIKey is CreateAPIKey for the caller in the context. If member is nil, the key acts as the
+// caller.
 func (s *Service) MintAPIKey(ctx context.Context, member *publicid.User, in NewAPIKey) (secret string, key *db.APIKey, err error) {
 	in.User = change.CallerOf(ctx).User.ID
 	if member != nil {
@@ -125,7 +125,8 @@ func (s *Service) MintAPIKey(ctx context.Context, member *publicid.User, in NewA
 		if err := mustHaveRoomForKey(ctx, c, in.User); err != nil {
 			return err
 		}
-		// Else a key could get around its own budget.
+		// The new key inherits the rate limit. Otherwise a key could create others to exceed its
+		// own budget.
 		if secret, key, err = insertKey(ctx, c.APIKey, in, c.Caller.Key.RateLimit, creatorsOf(c, in.User)); err == nil {
 			c.Audit("createApiKey", key.ID)
 		}
@@ -134,8 +135,8 @@ func (s *Service) MintAPIKey(ctx context.Context, member *publicid.User, in NewA
 	return secret, key, err
 }
 
-// KeyEnds is when a key stops to be valid by itself, by its expiry or because it
-// was rotated; nil is never.
+// KeyEnds returns the time at which a key stops being valid, because it expires or was rotated. Nil
+// means never.
 func KeyEnds(k *db.APIKey) *time.Time {
 	if k.ExpiresAt == nil || (k.SupersededAt != nil && k.SupersededAt.Before(*k.ExpiresAt)) {
 		return k.SupersededAt
@@ -148,8 +149,8 @@ func ended(k *db.APIKey, at time.Time) bool {
 	return k.RevokedAt != nil || (until != nil && !until.After(at))
 }
 
-// APIKeys lists the keys of the organization in the context, oldest first, those
-// that ended included.
+// APIKeys lists the keys of the organization in the context, oldest first, including those that
+// have ended.
 func (s *Service) APIKeys(ctx context.Context, q page.Query) (page.Page[*db.APIKey], error) {
 	var bad problem.Fields
 	limit := q.Size(&bad, page.Standard, page.Max)
@@ -169,8 +170,8 @@ func (s *Service) APIKeys(ctx context.Context, q page.Query) (page.Page[*db.APIK
 	return page.Cut(list, rows, limit, page.ByID(func(k *db.APIKey) string { return k.ID.String() })), nil
 }
 
-// WithdrawAPIKey is RevokeAPIKey for the caller in the context, whatever the billing
-// state: a key that leaked can always be revoked.
+// WithdrawAPIKey is RevokeAPIKey for the caller in the context. It ignores the billing state, so
+// that a leaked key can always be revoked.
 func (s *Service) WithdrawAPIKey(ctx context.Context, id publicid.APIKey) error {
 	return s.changes.RunUnpaid(ctx, func(c *change.Change) error {
 		by, err := lockMembers(ctx, c)
@@ -189,8 +190,8 @@ func (s *Service) WithdrawAPIKey(ctx context.Context, id publicid.APIKey) error 
 	})
 }
 
-// RevokeAPIKey makes a key, which an operator names, useless within a second, everywhere. Revoking it
-// again changes nothing.
+// RevokeAPIKey revokes a key for the operator. All processes refuse the key within a second.
+// Revoking a key again changes nothing.
 func (s *Service) RevokeAPIKey(ctx context.Context, id publicid.APIKey) (revoked *db.APIKey, err error) {
 	found, err := onlyKey(ctx, s.store.Client().APIKey.Query().Where(apikey.ID(id)))
 	if err != nil {
@@ -229,7 +230,7 @@ func randomText(n int) string {
 	var out strings.Builder
 	size := big.NewInt(int64(len(keyAlphabet)))
 	for range n {
-		// rand.Int doesn't fail: crypto/rand ends the program without randomness.
+		// rand.Int never fails: crypto/rand ends the program without randomness.
 		i, _ := rand.Int(rand.Reader, size)
 		out.WriteByte(keyAlphabet[i.Int64()])
 	}

@@ -50,14 +50,14 @@ func TestARotationOfAKey(t *testing.T) {
 	})
 }
 
-// by is the organization through another key.
+// by returns the tenant with another key.
 func (n *tenant) by(key any) *tenant {
 	same := *n.Tenant
 	same.Key = key.(string)
 	return &tenant{&same}
 }
 
-// listed is a key as the list shows it.
+// listed returns the key's entry in the list.
 func (n *tenant) listed(t *testing.T, id any) object {
 	t.Helper()
 	for _, k := range n.Do(t, http.MethodGet, apptest.KeysPath+"?limit=100", nil).Body["data"].([]any) {
@@ -69,8 +69,7 @@ func (n *tenant) listed(t *testing.T, id any) object {
 	return nil
 }
 
-// ends waits until a key is refused. A process may take a key at its word for
-// a second.
+// ends waits until a key is refused. A process may use a cached key for a second.
 func (n *tenant) ends(t *testing.T, key any) {
 	t.Helper()
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
@@ -222,7 +221,7 @@ func revokeItself(t *testing.T, n *tenant) {
 	n.ends(t, made["key"])
 }
 
-// rotate rotates a key; a nil overlap is left out.
+// rotate rotates a key. A nil overlap is omitted from the request.
 func (n *tenant) rotate(t *testing.T, id any, overlap any) object {
 	t.Helper()
 	body := object{}
@@ -234,7 +233,7 @@ func (n *tenant) rotate(t *testing.T, id any, overlap any) object {
 	return a.Data()
 }
 
-// The limit of a key's own is a column that only an operator sets.
+// Only an operator sets a key's own limit, so the test writes the column.
 func rotateKey(t *testing.T, n *tenant) {
 	member := n.App.Store.Client().User.Create().SetEmail("second@example.com").SetName("Second").SaveX(n.Context(t.Context()))
 	for _, scope := range []string{"read", "read:write"} {
@@ -292,13 +291,13 @@ func rotateShortLived(t *testing.T, n *tenant) {
 	require.WithinDuration(t, time.Now().Add(time.Minute), apptest.Moment(t, n.listed(t, old["id"]), "expiresAt"), 10*time.Second)
 }
 
-// agedKey is a key for 30 days that was made 29 days ago.
+// agedKey returns a key with a lifetime of 30 days that was created 29 days ago.
 func (n *tenant) agedKey(t *testing.T) object {
 	t.Helper()
 	made := n.NewKeyOf(t, object{"name": "x", "scope": "read", "expiresAt": time.Now().Add(24 * time.Hour)})
 	id, err := publicid.Parse[publicid.APIKey](made["id"].(string))
 	require.NoError(t, err)
-	// The schema lets nobody change it, so this goes around the schema.
+	// The schema protects the creation time, so the test uses SQL.
 	c, err := pgx.Connect(t.Context(), n.App.Config.DatabaseURL)
 	require.NoError(t, err)
 	defer func() { _ = c.Close(t.Context()) }()
@@ -315,8 +314,8 @@ func rotationLifetime(t *testing.T, n *tenant) {
 	require.WithinDuration(t, apptest.Moment(t, next, "createdAt").Add(30*24*time.Hour), apptest.Moment(t, next, "expiresAt"), 10*time.Second)
 }
 
-// Who lost the answer rotates the old key again, as long as that is good. Its
-// end is the overlap's by then, but that isn't what it was made with.
+// A client that lost the answer rotates the old key again during the overlap. The overlap has given
+// the old key an end, but the new key keeps the original lifetime.
 func rotateEndlessTwice(t *testing.T, n *tenant) {
 	old := n.NewKeyOf(t, object{"name": "x", "scope": "read"})
 	require.Nil(t, n.rotate(t, old["id"], 3600)["expiresAt"])

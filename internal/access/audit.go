@@ -15,26 +15,26 @@ import (
 )
 
 const (
-	// Operator is the actor at the command line of the service.
+	// Operator is the actor of commands at the service's command line.
 	Operator = "operator"
-	// More than an id has, or an operation's name.
+	// maxAuditFilter is longer than any id or operation name.
 	maxAuditFilter = 100
-	// More than there are.
+	// maxAuditActions is more than the number of operations.
 	maxAuditActions = 50
 )
 
-// AuditQuery filters the audit trail; nil leaves nothing out.
+// AuditQuery filters the audit trail. A nil field doesn't filter.
 type AuditQuery struct {
 	page.Query
-	// Actor is a member's id, a key's, or Operator.
+	// Actor is the id of a member or a key, or Operator.
 	Actor, Resource *string
-	// Actions are those of which any will do.
+	// Actions selects entries with any of these actions.
 	Actions      *[]string
 	Since, Until *time.Time
 }
 
-// Audit lists the audit trail of the organization in the context, newest first. Who did
-// it, and what was changed, may be gone, so an id that isn't there finds nothing.
+// Audit lists the audit trail of the organization in the context, newest first. An id that doesn't
+// exist matches no entries and is no error, because actors and resources may have been deleted.
 func (s *Service) Audit(ctx context.Context, q AuditQuery) (page.Page[*db.AuditEntry], error) {
 	var bad problem.Fields
 	limit := q.Size(&bad, page.Standard, page.Max)
@@ -80,8 +80,8 @@ func (s *Service) Audit(ctx context.Context, q AuditQuery) (page.Page[*db.AuditE
 	return page.Cut(list, rows, limit, page.ByID(func(e *db.AuditEntry) string { return e.ID.String() })), nil
 }
 
-// between leaves out what was done at another time. The id carries its moment, too, as in the log
-// of deliveries.
+// between selects entries by time. It also bounds the id, which contains the time, as in the log of
+// deliveries.
 func between(query *db.AuditEntryQuery, since, until *time.Time) {
 	if since != nil {
 		query.Where(auditentry.CreatedAtGTE(*since), auditentry.IDGTE(publicid.AuditEntryAt(since.Add(-time.Minute))))
@@ -91,7 +91,7 @@ func between(query *db.AuditEntryQuery, since, until *time.Time) {
 	}
 }
 
-// byActor leaves out what others did. Who is nobody has done nothing.
+// byActor selects an actor's entries. An unknown actor has none.
 func byActor(query *db.AuditEntryQuery, actor string) {
 	switch {
 	case actor == Operator:

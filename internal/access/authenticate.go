@@ -13,16 +13,16 @@ import (
 	"earshot/internal/store"
 )
 
-// lastUsedEvery bounds how often the use of a key is written down: more would
-// turn every read into a write of the same row.
+// lastUsedEvery is the minimum interval between updates of a key's last use. Without it every read
+// would write the same row.
 const lastUsedEvery = time.Minute
 
-// BadKey is the problem of a key that is missing, unknown, revoked or expired. It is
-// always in the same words, which tell nothing about keys.
+// BadKey is the problem of a key that is missing, unknown, revoked or expired. The message is the
+// same for all of them and reveals nothing about keys.
 func BadKey() error { return problem.New(problem.Unauthorized, "The API key is missing or not valid.") }
 
-// Authenticate finds who a key belongs to. An unknown, revoked or expired key
-// is BadKey.
+// Authenticate returns the caller that a key belongs to. It returns BadKey for an unknown, revoked
+// or expired key.
 func (s *Service) Authenticate(ctx context.Context, key string) (*change.Caller, error) {
 	caller, err := s.callers.Do(ctx, sha256.Sum256([]byte(key)))
 	if err != nil {
@@ -34,8 +34,8 @@ func (s *Service) Authenticate(ctx context.Context, key string) (*change.Caller,
 	return caller, nil
 }
 
-// Reauthenticate is BadKey where the key of the caller in the context has ended meanwhile, for
-// requests that wait.
+// Reauthenticate returns BadKey if the caller's key has ended since authentication. Waiting
+// requests call it.
 func (s *Service) Reauthenticate(ctx context.Context) error {
 	caller, err := s.callers.Do(ctx, [sha256.Size]byte(change.CallerOf(ctx).Key.Hash))
 	if err != nil {
@@ -48,15 +48,16 @@ func (s *Service) Reauthenticate(ctx context.Context) error {
 }
 
 const (
-	// callersMax is as many keys as there are connections, and so requests at once. However
-	// many keys somebody makes up, they cost one connection, and nobody with a valid key waits
-	// longer than for two look-ups.
+	// callersMax is the number of connections, and therefore of concurrent requests. However many
+	// invented keys a client sends, they use one database connection. A valid key waits for at most
+	// two look-ups.
 	callersMax = 2048
-	// callersTimeout is some thousand times what a look-up takes.
+	// callersTimeout is about a thousand times the duration of a look-up.
 	callersTimeout = 5 * time.Second
 )
 
-// findCallers is Authenticate for the hashes of keys that are used at once; nil is a bad key.
+// findCallers authenticates the hashes of keys that are used at the same time. Nil in the result is
+// an invalid key.
 func (s *Service) findCallers(ctx context.Context, hashes [][sha256.Size]byte) ([]*change.Caller, error) {
 	given := make([][]byte, len(hashes))
 	for i := range hashes {
@@ -71,7 +72,7 @@ func (s *Service) findCallers(ctx context.Context, hashes [][sha256.Size]byte) (
 	valid := make(map[[sha256.Size]byte]*change.Caller, len(keys))
 	for _, k := range keys {
 		caller := &change.Caller{Organization: organizations[k.OrganizationID], User: k.Edges.User, Key: k}
-		// They are nil where they were deleted just now. Who is no member has no key that counts.
+		// Both are nil if they have just been deleted. A key of a removed member is invalid.
 		if ended(k, at) || caller.Organization == nil || caller.User == nil || caller.User.Role == nil {
 			continue
 		}
@@ -82,7 +83,7 @@ func (s *Service) findCallers(ctx context.Context, hashes [][sha256.Size]byte) (
 	}
 	if len(used) > 0 {
 		if err := s.store.NoteKeyUses(ctx, used, at); err != nil {
-			// Worth a line, not a refused request.
+			// The failure is logged, but it doesn't fail the request.
 			s.log.WarnContext(ctx, "the use of API keys isn't noted", "error", err, "keyIds", used)
 		}
 	}

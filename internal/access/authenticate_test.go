@@ -52,14 +52,14 @@ func TestKeysThatComeAtOnceAreLookedUpTogetherAndAsEntReadsThem(t *testing.T) {
 	require.Equal(t, text(t, s.Client().Organization.GetX(ctx, org.ID)), text(t, caller.Organization))
 	member := s.Client().User.GetX(ctx, owner.ID)
 	require.Nil(t, *member.EmailHash)
-	member.EmailHash = nil // Ent reads null as a pointer to nothing
+	member.EmailHash = nil // Ent reads null as a pointer to nil
 	require.Equal(t, text(t, member), text(t, caller.User))
 	key := *caller.Key
 	key.Edges = db.APIKeyEdges{}
 	require.Equal(t, text(t, s.Client().APIKey.GetX(ctx, made.ID)), text(t, &key))
 }
 
-// text is an entity without what Ent keeps beside its columns.
+// text formats an entity without Ent's fields that are no columns.
 func text(t *testing.T, entity any) string {
 	t.Helper()
 	raw, err := json.Marshal(entity)

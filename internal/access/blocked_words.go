@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	// More words than anybody looks after by hand. They are loaded with each text that an end-user
-	// writes, and compared with it.
+	// maxBlockedWords is more than people maintain by hand. Each text of an end-user is compared
+	// with the whole list.
 	maxBlockedWords = 200
-	// A short sentence.
+	// maxBlockedWord is the length of a short sentence.
 	maxBlockedWord = 80
 )
 
-// checkBlockedWords judges them, and leaves out those that mean the same as one before.
+// checkBlockedWords validates the words and removes duplicates.
 func checkBlockedWords(bad *problem.Fields, words []string) []string {
 	if len(words) > maxBlockedWords {
 		bad.Add("blockedWords", "maxItems", "must have at most %d items, not %d", maxBlockedWords, len(words))
@@ -42,7 +42,8 @@ func checkBlockedWords(bad *problem.Fields, words []string) []string {
 	return kept
 }
 
-// blockedWords are those of the organization in the context, in the order in which they were given.
+// blockedWords returns the words of the organization in the context, in the order in which they
+// were given.
 func blockedWords(ctx context.Context, lists *db.WordListClient) ([]string, error) {
 	found, err := lists.Query().Only(ctx)
 	if db.IsNotFound(err) {
@@ -54,8 +55,8 @@ func blockedWords(ctx context.Context, lists *db.WordListClient) ([]string, erro
 	return found.Words, nil
 }
 
-// putBlockedWords replaces them, under the lock of the organization; nil leaves them. Changed says
-// that there were others.
+// putBlockedWords replaces the words under the lock of the organization. Nil keeps them. Changed
+// reports whether the list differs from the old one.
 func putBlockedWords(ctx context.Context, c *change.Change, old []string, words *[]string) (changed bool, err error) {
 	if words == nil || slices.Equal(old, *words) {
 		return false, nil

@@ -14,8 +14,9 @@ import (
 	"earshot/internal/store"
 )
 
-// creatorsOf are the other members who may know a key that the caller makes for a member: the
-// caller, and those who may know the caller's key and so may be the ones who ask.
+// creatorsOf returns the other members that may know a key that the caller creates for a member.
+// These are the caller and the creators of the caller's key, because any of them may have sent the
+// request.
 func creatorsOf(c *change.Change, of publicid.User) []publicid.User {
 	return othersThan(of, append(slices.Clone(c.Caller.Key.CreatedBy), c.Caller.User.ID))
 }
@@ -30,10 +31,10 @@ func othersThan(of publicid.User, given []publicid.User) []publicid.User {
 	return others
 }
 
-// revokeUnmanaged revokes the keys of members whose creators may not manage them any more. It
-// runs after each change of a role, under the lock of members: else somebody who is removed
-// would go on acting as the members whom they made keys for, and somebody's admin would rise
-// with them.
+// revokeUnmanaged revokes keys whose creators may no longer manage the key's member. It runs after
+// each change of a role, under the lock of members. Without it, a removed member could keep acting
+// as other members with keys created for them. A member's promotion would also promote the creator
+// of that member's key.
 func revokeUnmanaged(ctx context.Context, c *change.Change) error {
 	at := store.Now()
 	keys, err := c.APIKey.Query().Where(isValid(at), apikey.CreatedByNotNil()).WithUser().All(ctx)
@@ -63,7 +64,7 @@ func revokeUnmanaged(ctx context.Context, c *change.Change) error {
 	return nil
 }
 
-// creatorsNow are the members among the creators of keys.
+// creatorsNow loads those creators of the keys that are still members.
 func creatorsNow(ctx context.Context, c *change.Change, keys []*db.APIKey) (map[publicid.User]*db.User, error) {
 	var ids []publicid.User
 	for _, k := range keys {

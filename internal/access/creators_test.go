@@ -54,7 +54,7 @@ func (n *tenant) endedJustNow(t *testing.T, end func(kim *tenant, id string)) {
 	unchanged(t)
 }
 
-// keyFor makes a key for somebody else, or for n where that is nobody.
+// keyFor creates a key for another member, or for n if the member is nil.
 func (n *tenant) keyFor(t *testing.T, of *tenant) object {
 	t.Helper()
 	body := object{"name": "x", "scope": "read:write"}
@@ -64,7 +64,7 @@ func (n *tenant) keyFor(t *testing.T, of *tenant) object {
 	return n.NewKeyOf(t, body)
 }
 
-// revoked tells of the keys, in their order, whether they are.
+// revoked reports for each key whether it is revoked.
 func (n *tenant) revoked(t *testing.T, keys ...object) []bool {
 	t.Helper()
 	all := make([]bool, len(keys))
@@ -102,7 +102,7 @@ func memberPromoted(t *testing.T, n *tenant) {
 	require.Equal(t, []bool{true, false, false}, n.revoked(t, keys...))
 }
 
-// Eve holds the key that she made for Ann, so she may be the one who uses it.
+// Eve has the key that she created for Ann, so she may be the one that uses it.
 func madeByMeansOf(t *testing.T, n *tenant) {
 	eve, ann, bob := n.add(t, "admin", "eve@example.com"), n.add(t, "admin", "ann@example.com"), n.add(t, "member", "bob@example.com")
 	own := ann.keyFor(t, nil)

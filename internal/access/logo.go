@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"context"
 	"image"
-	_ "image/jpeg" // what a logo may be
+	_ "image/jpeg" // formats that a logo may have
 	_ "image/png"
 	"time"
 
@@ -17,13 +17,14 @@ import (
 )
 
 const (
-	// A logo is on every page, so it has to be small: 64 KiB and twice the pixels of what the
-	// densest screens show of it.
+	// A logo is on every page, so it has to be small: at most 64 KiB, and twice the pixels that the
+	// densest screens display.
 	maxLogoBytes  = 64 << 10
 	maxLogoPixels = 1024
 )
 
-// checkLogo returns the media type of a picture. Pictures that could hold a script, as SVG, are none.
+// checkLogo returns the media type of a picture. It refuses formats that can contain scripts, such
+// as SVG.
 func checkLogo(bad *problem.Fields, file []byte) (mediaType string) {
 	if len(file) > maxLogoBytes {
 		bad.Add("logo", "maxLength", "must have at most %d bytes, not %d", maxLogoBytes, len(file))
@@ -31,7 +32,7 @@ func checkLogo(bad *problem.Fields, file []byte) (mediaType string) {
 	}
 	picture, format, err := image.DecodeConfig(bytes.NewReader(file))
 	switch {
-	case err != nil, format != "png" && format != "jpeg": // others may be known to the program
+	case err != nil, format != "png" && format != "jpeg": // other packages may register more formats
 		bad.Add("logo", "format", "must be a PNG or a JPEG")
 	case picture.Width > maxLogoPixels || picture.Height > maxLogoPixels:
 		bad.Add("logo", "maximum", "must be at most %d pixels wide and high, not %d by %d", maxLogoPixels, picture.Width, picture.Height)
@@ -39,8 +40,8 @@ func checkLogo(bad *problem.Fields, file []byte) (mediaType string) {
 	return "image/" + format
 }
 
-// putLogo replaces the logo; an empty file takes it away, and nil leaves it. Changed says that another
-// one was there, or none.
+// putLogo replaces the logo. An empty file removes it, and nil keeps it. Changed reports whether
+// the new logo differs from the old one.
 func putLogo(ctx context.Context, c *change.Change, mediaType string, file []byte) (changed bool, err error) {
 	if file == nil {
 		return false, nil
@@ -64,7 +65,7 @@ func putLogo(ctx context.Context, c *change.Change, mediaType string, file []byt
 	return true, nil
 }
 
-// Logo is the logo of the organization in the context; nil is none.
+// Logo returns the logo of the organization in the context, or nil.
 func (s *Service) Logo(ctx context.Context) (*db.Logo, error) {
 	found, err := s.store.Client().Logo.Query().Only(ctx)
 	if db.IsNotFound(err) {
@@ -76,7 +77,7 @@ func (s *Service) Logo(ctx context.Context) (*db.Logo, error) {
 	return found, nil
 }
 
-// LogoChanged is when the logo of the organization in the context was set; nil is that there is none.
+// LogoChanged returns the time at which the organization's logo was set, or nil without a logo.
 func (s *Service) LogoChanged(ctx context.Context) (*time.Time, error) {
 	found, err := s.store.Client().Logo.Query().Select(logo.FieldUpdatedAt).Only(ctx)
 	if db.IsNotFound(err) {

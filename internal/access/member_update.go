@@ -15,7 +15,7 @@ import (
 	"earshot/internal/store"
 )
 
-// MemberInput is what is changed of a member; nil leaves it as it is.
+// MemberInput has the changes of a member. Nil keeps a field.
 type MemberInput struct{ Name, Role *string }
 
 func (in *MemberInput) check() error {
@@ -31,8 +31,8 @@ func (in *MemberInput) check() error {
 	return bad.Err()
 }
 
-// UpdateMember changes a member's name or role, and revokes keys that somebody made who may not
-// manage them any more. The last owner stays one: else problem.Conflict.
+// UpdateMember changes a member's name or role. It revokes keys whose creators may no longer manage
+// them. Changing the role of the last owner is problem.Conflict.
 func (s *Service) UpdateMember(ctx context.Context, id publicid.User, in MemberInput) (changed *db.User, err error) {
 	if err := in.check(); err != nil {
 		return nil, err
@@ -76,14 +76,13 @@ func updateMember(ctx context.Context, c *change.Change, id publicid.User, in Me
 	return changed, revokeUnmanaged(ctx, c)
 }
 
-// RemoveMember removes a member of the caller's organization and revokes their keys, and those that
-// they made for others. The last
-// owner stays: else problem.Conflict.
+// RemoveMember removes a member of the caller's organization. It revokes the member's keys and
+// those that the member created for others. Removing the last owner is problem.Conflict.
 func (s *Service) RemoveMember(ctx context.Context, id publicid.User) error {
 	return s.changes.Run(ctx, func(c *change.Change) error { return removeMember(ctx, c, id) })
 }
 
-// DelistMember is RemoveMember for the operator, in the organization of the context.
+// DelistMember is RemoveMember for the operator, in the organization in the context.
 func (s *Service) DelistMember(ctx context.Context, id publicid.User) error {
 	return s.asOperator(ctx, func(ctx context.Context, c *change.Change) error { return removeMember(ctx, c, id) })
 }
@@ -108,7 +107,8 @@ func removeMember(ctx context.Context, c *change.Change, id publicid.User) error
 	return revokeUnmanaged(ctx, c)
 }
 
-// memberToChange loads a member whom the caller may manage, and who that is.
+// memberToChange loads a member and checks that the caller may manage it. It also returns the
+// caller.
 func memberToChange(ctx context.Context, c *change.Change, id publicid.User) (*db.User, manager, error) {
 	by, err := lockMembers(ctx, c)
 	if err != nil {
@@ -124,8 +124,8 @@ func memberToChange(ctx context.Context, c *change.Change, id publicid.User) (*d
 	return found, by, change.Judge(ctx, found)
 }
 
-// mustLeaveOwner refuses to take its only owner from an organization. Members are locked, so
-// nobody takes another one meanwhile.
+// mustLeaveOwner refuses to remove the only owner of an organization. The lock of members prevents
+// that another owner is removed at the same time.
 func mustLeaveOwner(ctx context.Context, c *change.Change, from *db.User) error {
 	if *from.Role != user.RoleOwner {
 		return nil

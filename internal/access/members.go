@@ -17,14 +17,14 @@ import (
 )
 
 const (
-	// As the specification has it for contacts.
+	// maxMemberName is the limit that the specification sets for contacts.
 	maxMemberName = 200
-	// More than a company has people for its feedback. They are listed and counted under the
-	// organization's lock.
+	// maxMembers is more than the staff that a company assigns to its feedback. Members are counted
+	// under the organization's lock.
 	maxMembers = 1000
 )
 
-// NewMember is what to make a member of.
+// NewMember is the input for a new member.
 type NewMember struct {
 	Email, Name string
 	// Role is owner, admin or member.
@@ -78,7 +78,7 @@ func (s *Service) MemberByEmail(ctx context.Context, email string) (*db.User, er
 	return onlyMember(ctx, s.store.Client().User.Query().Where(hasEmail(normalEmail(email))))
 }
 
-// RemovedMemberByEmail loads the removed member who had an e-mail address.
+// RemovedMemberByEmail loads the removed member that had an e-mail address.
 func (s *Service) RemovedMemberByEmail(ctx context.Context, email string) (*db.User, error) {
 	found, err := s.store.Client().User.Query().Where(hasEmail(normalEmail(email)), user.RoleIsNil()).First(ctx)
 	if db.IsNotFound(err) {
@@ -101,17 +101,17 @@ func onlyMember(ctx context.Context, query *db.UserQuery) (*db.User, error) {
 	return found, nil
 }
 
-// hasEmail finds who is or was a member by a normal address, also where it was written down before
-// addresses were lower-cased. The kind is written out: by an argument, the database couldn't tell
-// that the index of members has it.
+// hasEmail selects present and removed members by a normalized address. It also matches addresses
+// stored before they were lower-cased. The kind is a literal, because the database can't match a
+// parameter to the condition of the partial index.
 func hasEmail(normal string) func(*sql.Selector) {
 	return func(s *sql.Selector) {
 		s.Where(sql.And(sql.EQ(sql.Lower(s.C(user.FieldEmail)), normal), sql.ExprP(s.C(user.FieldKind)+" = 'member'")))
 	}
 }
 
-// CreateMember adds a member to the caller's organization. An address that a member has is
-// problem.Conflict; one of somebody who was removed makes the same user a member again.
+// CreateMember adds a member to the caller's organization. The address of a present member is
+// problem.Conflict. The address of a removed member makes the same user a member again.
 func (s *Service) CreateMember(ctx context.Context, in NewMember) (made *db.User, err error) {
 	if err := in.check(); err != nil {
 		return nil, err
@@ -123,7 +123,7 @@ func (s *Service) CreateMember(ctx context.Context, in NewMember) (made *db.User
 	return made, err
 }
 
-// EnlistMember is CreateMember for the operator, in the organization of the context.
+// EnlistMember is CreateMember for the operator, in the organization in the context.
 func (s *Service) EnlistMember(ctx context.Context, in NewMember) (made *db.User, err error) {
 	if err := in.check(); err != nil {
 		return nil, err
@@ -164,8 +164,8 @@ func createMember(ctx context.Context, c *change.Change, in NewMember) (*db.User
 	return made, nil
 }
 
-// formerMember is who had the e-mail address and was removed, or nil. Where a member has it, it
-// returns problem.Conflict.
+// formerMember returns the removed member with the e-mail address, or nil. If a present member has
+// the address, it returns problem.Conflict.
 func formerMember(ctx context.Context, c *change.Change, email string) (*db.User, error) {
 	found, err := c.User.Query().Where(hasEmail(email)).All(ctx)
 	if err != nil {
@@ -181,8 +181,8 @@ func formerMember(ctx context.Context, c *change.Change, email string) (*db.User
 	return former, nil
 }
 
-// lockMembers has members and the keys made for them change one at a time, and tells who
-// asks for the change.
+// lockMembers serializes changes of members and of keys created for them. It returns the caller of
+// the change.
 func lockMembers(ctx context.Context, c *change.Change) (manager, error) {
 	if err := c.LockOrganization(ctx); err != nil {
 		return manager{}, err

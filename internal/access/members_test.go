@@ -63,7 +63,7 @@ func TestARole(t *testing.T) {
 	})
 }
 
-// add makes a member with the role and is the organization by a key of theirs.
+// add creates a member with the role and returns the tenant with a key of that member.
 func (n *tenant) add(t *testing.T, role, email string) *tenant {
 	t.Helper()
 	id := n.ID(t, membersPath, object{"email": email, "name": "Somebody", "role": role})
@@ -72,10 +72,10 @@ func (n *tenant) add(t *testing.T, role, email string) *tenant {
 	return n.as(t, member)
 }
 
-// path is the member's.
+// path returns the member's path.
 func (n *tenant) path() string { return membersPath + "/" + n.Owner.ID.String() }
 
-// forbidden is refused because of the role.
+// forbidden requires that the request is refused because of the role.
 func (n *tenant) forbidden(t *testing.T, method, path string, body any) {
 	t.Helper()
 	require.Equal(t, "role_insufficient", n.Refused(t, "ERR_FORBIDDEN", method, path, body).Details()["reason"])
@@ -118,13 +118,13 @@ func badMembers(t *testing.T, n *tenant) {
 
 func takenAddresses(t *testing.T, n *tenant) {
 	n.add(t, "member", "kim@example.com")
-	// The owner's was written down before addresses were lower-cased.
+	// The owner's address was stored before addresses were lower-cased.
 	n.App.Store.Client().User.UpdateOne(n.Owner).SetEmail("Owner@Example.com").ExecX(n.Context(t.Context()))
 	for _, email := range []string{"kim@example.com", "KIM@example.com ", "owner@example.com"} {
 		a := n.Refused(t, "ERR_CONFLICT", http.MethodPost, membersPath, object{"email": email, "name": "x"})
 		require.Equal(t, "email", a.Details()["field"])
 	}
-	n.on(t, "business").add(t, "member", "kim@example.com") // in another organization
+	n.on(t, "business").add(t, "member", "kim@example.com") // a member of another organization
 }
 
 func ownVotes(t *testing.T, n *tenant) {
@@ -188,7 +188,7 @@ func removeMember(t *testing.T, n *tenant) {
 	a := n.Refused(t, "ERR_NOT_FOUND", http.MethodPost, apptest.KeysPath, object{"name": "x", "scope": "read", "memberId": kim.Owner.ID.String()})
 	require.Equal(t, "memberId", a.Details()["field"])
 	require.Len(t, n.Do(t, http.MethodGet, membersPath, nil).Body["data"], 1)
-	n.Make(t, http.MethodDelete, apptest.KeysPath+"/"+spare["id"].(string), nil) // again without effect
+	n.Make(t, http.MethodDelete, apptest.KeysPath+"/"+spare["id"].(string), nil) // a second time has no effect
 }
 
 func whatStays(t *testing.T, n *tenant) {
@@ -213,7 +213,7 @@ func addedAgain(t *testing.T, n *tenant) {
 	require.Equal(t, http.StatusOK, again.Do(t, http.MethodPost, post+"/votes", nil).Status, "it was there already")
 }
 
-// remembered is a caller as a process still knows them.
+// remembered returns a caller as a process has cached it.
 func (n *tenant) remembered(t *testing.T) *change.Caller {
 	t.Helper()
 	caller, err := n.App.Access.Authenticate(t.Context(), n.Key)
@@ -263,7 +263,8 @@ func lastOwner(t *testing.T, n *tenant) {
 	require.Equal(t, "Olive", n.Patch(t, n.path(), object{"name": "Olive", "role": "owner"})["name"])
 }
 
-// twoOwners are owners who do something at once, again and again. One of them stays.
+// twoOwners makes two owners act at the same time, repeatedly, and requires that one of them stays
+// an owner.
 func (n *tenant) twoOwners(t *testing.T, first, second func(a, b *tenant) apptest.Answer) {
 	t.Helper()
 	for range 10 {

@@ -18,7 +18,7 @@ import (
 
 const (
 	maxOrganizationName = 100
-	maxOrganizationSlug = 60 // as that of a board, beside which it stands in addresses
+	maxOrganizationSlug = 60 // as for a board, which follows it in addresses
 )
 
 var (
@@ -26,24 +26,24 @@ var (
 	organizationColorPattern = regexp.MustCompile(`^#[0-9a-f]{6}$`)
 )
 
-// OrganizationPatch is what to change of an organization; a nil member stays as it is, and an
-// empty slug, colour or logo takes it away.
+// OrganizationPatch has the changes of an organization. A nil field keeps the value. An empty slug,
+// colour or logo removes it.
 type OrganizationPatch struct {
 	Name, Slug, Color *string
-	// Logo is the file.
+	// Logo is the content of the file.
 	Logo []byte
-	// PublicClosed has nobody post, vote or comment on the public boards.
+	// PublicClosed stops posts, votes and comments on the public boards.
 	PublicClosed *bool
-	// BlockedWords have what end-users write with them wait until somebody has looked at it.
+	// BlockedWords are words that send an end-user's text to moderation.
 	BlockedWords *[]string
-	// SubscriberMails has end-users be told by e-mail what becomes of what they wanted.
+	// SubscriberMails switches on e-mails that tell end-users about the progress of their posts.
 	SubscriberMails *bool
-	// SubscriberMailsAllowed lets the organization switch these e-mails on. Only the operator sets it:
-	// the e-mails leave by the operator's mail server.
+	// SubscriberMailsAllowed lets the organization switch these e-mails on. Only the operator sets
+	// it, because the e-mails use the operator's mail server.
 	SubscriberMailsAllowed *bool
 }
 
-// Organization is an organization with what isn't in its row.
+// Organization is an organization's row together with its blocked words.
 type Organization struct {
 	*db.Organization
 	BlockedWords []string
@@ -97,8 +97,8 @@ func organizationOf(ctx context.Context, organizations *db.OrganizationClient, l
 	return &Organization{row, words}, err
 }
 
-// UpdateOrganization changes what the patch holds of the caller's organization. Only owners and
-// admins may. A slug that another organization has is problem.Conflict.
+// UpdateOrganization applies the patch to the caller's organization. Only owners and admins may do
+// this. A slug of another organization is problem.Conflict.
 func (s *Service) UpdateOrganization(ctx context.Context, in OrganizationPatch) (changed *Organization, err error) {
 	mediaType, err := in.check()
 	if err != nil {
@@ -111,7 +111,7 @@ func (s *Service) UpdateOrganization(ctx context.Context, in OrganizationPatch) 
 	return changed, err
 }
 
-// ArrangeOrganization is UpdateOrganization for the operator, in the organization of the context.
+// ArrangeOrganization is UpdateOrganization for the operator, in the organization in the context.
 func (s *Service) ArrangeOrganization(ctx context.Context, in OrganizationPatch) (changed *Organization, err error) {
 	mediaType, err := in.check()
 	if err != nil {
@@ -171,7 +171,7 @@ func updateOrganization(ctx context.Context, c *change.Change, in OrganizationPa
 	return changed, nil
 }
 
-// checkMails is problem.Forbidden for a patch that switches e-mails to end-users on without the
+// checkMails returns problem.Forbidden if a patch switches on e-mails to end-users without the
 // operator's permission. A patch that repeats the present setting passes.
 func (in *OrganizationPatch) checkMails(old *db.Organization) error {
 	allowed := old.SubscriberMailsAllowed
@@ -189,7 +189,7 @@ func slugTaken() error {
 	return problem.New(problem.Conflict, "The slug is already taken.").With("field", "slug")
 }
 
-// setOrClear writes nothing where the value is there already.
+// setOrClear writes only a value that differs from the old one. An empty value clears it.
 func setOrClear[Update any](to, old *string, set func(string) Update, unset func() Update) {
 	switch {
 	case to == nil:
@@ -202,8 +202,8 @@ func setOrClear[Update any](to, old *string, set func(string) Update, unset func
 	}
 }
 
-// Workspace loads the organization that an address names, by its slug or its id. It returns
-// problem.NotFound for one that isn't there.
+// Workspace loads the organization that an address names by slug or id. If there is none, it
+// returns problem.NotFound.
 func (s *Service) Workspace(ctx context.Context, name string) (*db.Organization, error) {
 	ctx = store.System(ctx, "an address names its organization")
 	query := s.store.Client().Organization.Query()

@@ -128,12 +128,12 @@ func allowMails(t *testing.T, n *tenant) {
 	read = n.Patch(t, "/v1/organization", object{"subscriberMails": true})
 	require.Equal(t, []any{true, true}, []any{read["subscriberMails"], read["subscriberMailsAllowed"]})
 	require.NoError(t, n.update(t, access.OrganizationPatch{SubscriberMailsAllowed: &off}))
-	// Its setting stays, and it may repeat what it has read.
+	// The setting stays, and a patch may repeat it.
 	read = n.Patch(t, "/v1/organization", object{"subscriberMails": true})
 	require.Equal(t, []any{true, false}, []any{read["subscriberMails"], read["subscriberMailsAllowed"]})
 }
 
-// enlist makes a member with a role.
+// enlist creates a member with a role.
 func (n *tenant) enlist(t *testing.T, role user.Role) *db.User {
 	t.Helper()
 	m, err := n.App.Access.EnlistMember(n.Context(t.Context()),
@@ -162,7 +162,7 @@ func organizationWords(t *testing.T, n *tenant) {
 	require.Equal(t, []any{}, n.Get(t, "/v1/organization")["blockedWords"])
 }
 
-// slug is one that no other tenant of the service has.
+// slug returns a slug that no other tenant of the service has.
 func (n *tenant) slug() string {
 	return strings.ReplaceAll(n.Organization.ID.String(), "_", "-")
 }

@@ -14,20 +14,20 @@ import (
 	"earshot/internal/store"
 )
 
-// NewOrganization is what to make an organization of.
+// NewOrganization is the input for a new organization.
 type NewOrganization struct {
 	Name string
-	// Slug is its name in the addresses of its public boards; empty is none.
+	// Slug is the name in the addresses of the public boards. It may be empty.
 	Slug string
 	// Plan is free, pro or business.
 	Plan string
-	// SubscriberMailsAllowed lets it e-mail its end-users, by the operator's mail server.
+	// SubscriberMailsAllowed permits e-mails to end-users through the operator's mail server.
 	SubscriberMailsAllowed bool
-	// The first member, its owner: who API keys act as.
+	// The first member is the owner, and the operator's API keys act as this member.
 	OwnerEmail, OwnerName string
 }
 
-// CreateOrganization makes an organization with its owner.
+// CreateOrganization creates an organization with its owner.
 func (s *Service) CreateOrganization(ctx context.Context, in NewOrganization) (*db.Organization, *db.User, error) {
 	in.OwnerEmail = normalEmail(in.OwnerEmail)
 	var bad problem.Fields
@@ -76,9 +76,9 @@ func (s *Service) CreateOrganization(ctx context.Context, in NewOrganization) (*
 	return made, owner, err
 }
 
-// FindOrganization loads an organization with its oldest owner, or the only
-// organization there is when id is nil. It returns problem.NotFound, also when
-// there are several to choose from.
+// FindOrganization loads an organization with its oldest owner. A nil id selects the only
+// organization. It returns problem.NotFound if there is none, or if id is nil and there are
+// several.
 func (s *Service) FindOrganization(ctx context.Context, id *publicid.Organization) (*db.Organization, *db.User, error) {
 	ctx = store.System(ctx, "the command line chooses the organization")
 	query := s.store.Client().Organization.Query()

@@ -12,61 +12,60 @@ import (
 	"earshot/internal/store"
 )
 
-// RateLimits say whether an API key may make a request. A key's token bucket is in the
-// database and that of all processes. Each takes leases of its tokens: a few ahead of
-// the requests that will need them, so that most wait for nobody. Where the database
-// doesn't answer in time, a process goes by what it knew last, and settles it later.
+// RateLimits decides whether an API key may make a request. Each key has a token bucket in the
+// database, which all processes share. A process leases a few tokens ahead of the requests that
+// will need them, so that most requests don't wait. If the database doesn't answer in time, the
+// process decides with its last known state and settles the difference later.
 type RateLimits struct {
 	standard int // requests a minute
 	asks     *batch.Batcher[*tokens, store.TokenGrant]
 
-	// It guards all that follows, and the moments are taken under it, so that no later
-	// one comes before.
+	// mu guards the fields below. Times are taken under it, so that they never decrease.
 	mu   sync.Mutex
 	keys map[publicid.APIKey]*tokens
 }
 
 const (
-	// asksMax bounds a statement; keys that are asked for at once are rarely ten.
+	// asksMax bounds one statement. Keys that are asked for at the same time are rarely more than
+	// ten.
 	asksMax = 500
-	// askTimeout is some thousand times what a statement takes. It ends the statement,
-	// and nobody's wait.
+	// askTimeout is about a thousand times the duration of a statement. It ends the statement, not
+	// the wait of a request.
 	askTimeout = 5 * time.Second
-	// answerTime is how long a request waits for the database to tell of its tokens.
+	// answerTime bounds the wait of a request for the database's answer.
 	answerTime = 100 * time.Millisecond
-	// leaseTime is how long tokens may be kept before they are given back, and that
-	// many seconds' worth of the limit is the largest lease.
+	// leaseTime is the lifetime of leased tokens. The largest lease is the number of tokens that
+	// the limit allows in this time.
 	leaseTime = time.Second
-	// leaseFrom is the least budget that leases are taken of: below it a second's worth
-	// is less than a token.
+	// leaseFrom is the smallest limit with leases. Below it, a second's share is less than a token.
 	leaseFrom = 60
-	// After it was empty a bucket isn't asked for before there is a token again. At a
-	// large limit there soon is one, so not before emptyAtLeast: 50 statements a second are
-	// enough for requests that are refused. And not later than after emptyAtMost: somebody
-	// may have given tokens back.
+	// A process doesn't ask for an empty bucket again until it holds a token. At a large limit this
+	// takes little time, so emptyAtLeast bounds refused requests to 50 statements a second. After
+	// emptyAtMost the process asks again in any case, because another process may have returned
+	// tokens.
 	emptyAtLeast = 20 * time.Millisecond
 	emptyAtMost  = time.Second
-	// maxKeys bounds the memory: beyond, those are forgotten whose buckets are full.
+	// maxKeys bounds the memory. Beyond it, keys with full buckets are forgotten.
 	maxKeys = 10_000
 )
 
-// RateLimit is what became of a request, and what is left for others.
+// RateLimit is the decision about a request and the remaining budget.
 type RateLimit struct {
-	// OK says that it may be made.
+	// OK reports whether the request may be made.
 	OK bool
-	// PerMinute is the limit, and Left what the bucket holds of it. Other processes may
-	// have taken some since it was told.
+	// PerMinute is the limit, and Left the number of tokens in the bucket. Other processes may have
+	// taken some since the database's last answer.
 	PerMinute int
 	Left      float64
 	At        time.Time
-	// Alone says why it was decided without the database; nil where it wasn't.
+	// Alone is the reason for a decision without the database, or nil.
 	Alone error
 }
 
 var errNoAnswer = errors.Errorf("the database didn't answer within %v", answerTime)
 
-// RateLimits makes those of a process. A key without a limit of its own has the
-// standard one, in requests a minute.
+// RateLimits returns the rate limits of this process. A key without its own limit has the standard
+// limit, in requests a minute.
 func (s *Service) RateLimits(standard int) *RateLimits {
 	l := &RateLimits{standard: standard, keys: map[publicid.APIKey]*tokens{}}
 	l.asks = batch.New(asksMax, askTimeout, func(ctx context.Context, keys []*tokens) ([]store.TokenGrant, error) {
@@ -75,7 +74,7 @@ func (s *Service) RateLimits(standard int) *RateLimits {
 	return l
 }
 
-// Take takes a token for a request of the key, if there is one.
+// Take takes a token for a request of the key if one is available.
 func (l *RateLimits) Take(key publicid.APIKey, own *int) RateLimit {
 	began := time.Now()
 	l.mu.Lock()
@@ -95,7 +94,7 @@ func (l *RateLimits) Take(key publicid.APIKey, own *int) RateLimit {
 	}
 }
 
-// of finds the tokens of a key, whose limit may have changed.
+// of returns the tokens of a key and updates its limit.
 func (l *RateLimits) of(key publicid.APIKey, own *int) *tokens {
 	perMinute := l.standard
 	if own != nil {
@@ -115,7 +114,7 @@ func (l *RateLimits) of(key publicid.APIKey, own *int) *tokens {
 	return t
 }
 
-// forgetFull drops what is known of full buckets: who knows nothing takes them for full.
+// forgetFull drops the state of full buckets. A key without state is treated as full.
 func (l *RateLimits) forgetFull() {
 	now := time.Now()
 	for key, t := range l.keys {
@@ -125,7 +124,7 @@ func (l *RateLimits) forgetFull() {
 	}
 }
 
-// ask returns the ask for the key's tokens that is under way, or begins one.
+// ask returns the running ask for the key's tokens, or starts one.
 func (l *RateLimits) ask(t *tokens, now time.Time) *ask {
 	if t.ask == nil {
 		t.ask = &ask{began: now, done: make(chan struct{})}
@@ -134,7 +133,7 @@ func (l *RateLimits) ask(t *tokens, now time.Time) *ask {
 	return t.ask
 }
 
-// send has an ask made together with those for other keys, one statement at a time.
+// send adds the ask to a batch with those of other keys. One batch runs at a time.
 func (l *RateLimits) send(t *tokens) {
 	grant, err := l.asks.Do(context.Background(), t)
 	l.mu.Lock()
@@ -142,7 +141,7 @@ func (l *RateLimits) send(t *tokens) {
 	t.answered(grant, err, time.Now())
 }
 
-// write writes down what to ask for, when it is about to go.
+// write fills in the asks immediately before the statement runs.
 func (l *RateLimits) write(keys []*tokens) []store.TokenAsk {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -154,9 +153,9 @@ func (l *RateLimits) write(keys []*tokens) []store.TokenAsk {
 	return asks
 }
 
-// await waits for an ask, until the request that began then, or the ask, has waited long
-// enough: while the database stands still, only the first requests wait for it. It
-// returns why there is no answer, and doesn't hold the lock meanwhile.
+// await waits for an ask and returns the reason if there is no answer. The wait ends answerTime
+// after the start of the request or of the ask, whichever is earlier. So while the database is
+// unavailable, only the first requests wait for it. await releases the lock while it waits.
 func (l *RateLimits) await(t *tokens, a *ask, began time.Time) error {
 	if a.began.Before(began) {
 		began = a.began

@@ -15,13 +15,13 @@ import (
 	"earshot/internal/testkit"
 )
 
-// replica is a process as far as rate limits go.
+// replica stands for a process with its rate limits.
 type replica struct {
 	*access.RateLimits
 	statements *statements
 }
 
-// newReplica makes one with a pool of its own and 600 requests a minute for each key.
+// newReplica makes a replica with its own connection pool and 600 requests a minute for each key.
 func newReplica(t testing.TB, database string) replica {
 	t.Helper()
 	counted := &statements{}
@@ -31,7 +31,7 @@ func newReplica(t testing.TB, database string) replica {
 	return replica{access.New(s, nil, testkit.Log(t)).RateLimits(600), counted}
 }
 
-// statements counts them.
+// statements counts statements.
 type statements struct {
 	mu sync.Mutex
 	n  int
@@ -52,8 +52,8 @@ func (s *statements) count() int {
 	return s.n
 }
 
-// spent counts requests that passed, alone those that did without the database's word:
-// a machine that is busy enough keeps it from answering in time.
+// spent counts the requests that passed, were decided alone, and were refused. On a busy machine
+// the database may not answer in time, and the process then decides alone.
 type spent struct{ passed, alone, refused int }
 
 func (s *spent) note(l access.RateLimit) {
@@ -68,7 +68,7 @@ func (s *spent) note(l access.RateLimit) {
 	}
 }
 
-// spend makes requests one after the other until one is refused.
+// spend makes requests in sequence until one is refused.
 func spend(t *testing.T, r replica, key publicid.APIKey, own *int) (s spent) {
 	t.Helper()
 	for s.refused == 0 {
@@ -78,7 +78,7 @@ func spend(t *testing.T, r replica, key publicid.APIKey, own *int) (s spent) {
 	return s
 }
 
-// refill is the most that flows into a bucket in the time since.
+// refill returns the largest number of tokens that flow into a bucket after since.
 func refill(perMinute int, since time.Time) int {
 	return int(time.Since(since).Seconds()*float64(perMinute)/60) + 1
 }
@@ -190,7 +190,7 @@ func TestRequestsAreDecidedWithoutTheDatabaseWhileItStandsStillAndChargedAfterwa
 	require.True(t, !answer.OK && answer.Alone != nil)
 	require.NoError(t, held.Rollback(t.Context()))
 
-	// One of the four a quarter of a minute.
+	// One of the four tokens a quarter of a minute.
 	require.Eventually(t, func() bool { return r.Take(key, &own).Alone == nil }, testkit.Wait, time.Millisecond)
 	answer = other.Take(key, &own)
 	require.False(t, answer.OK && answer.Alone == nil, "what was spent meanwhile is missing everywhere")

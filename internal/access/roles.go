@@ -13,17 +13,17 @@ import (
 	"earshot/internal/store"
 )
 
-// isMember leaves out users who were removed, and guests.
+// isMember excludes removed users and guests.
 var isMember = user.RoleNotNil()
 
-// manager is who manages members and their keys.
+// manager is the actor that manages members and their keys.
 type manager struct {
 	// member is nil for the operator at the command line, who may do everything.
 	member *db.User
 }
 
-// managerOf is the caller as the database knows them now: a key is taken at its word for a
-// moment, in which it may have been revoked, and its member been given another role or removed.
+// managerOf loads the caller's present state from the database. Keys are cached for a moment, in
+// which the key may have been revoked and its member changed or removed.
 func managerOf(ctx context.Context, c *change.Change) (manager, error) {
 	if c.Caller.User == nil {
 		return manager{}, nil
@@ -31,8 +31,8 @@ func managerOf(ctx context.Context, c *change.Change) (manager, error) {
 	return callerNow(ctx, c.APIKey, c.Caller)
 }
 
-// MustAdminister refuses a caller who is neither an owner nor an admin, as the database knows them
-// now.
+// MustAdminister refuses a caller that is neither an owner nor an admin. It reads the caller's
+// present role from the database.
 func MustAdminister(ctx context.Context, keys *db.APIKeyClient) error {
 	by, err := callerNow(ctx, keys, change.CallerOf(ctx))
 	if err != nil {
@@ -55,8 +55,8 @@ func callerNow(ctx context.Context, keys *db.APIKeyClient, caller *change.Caller
 	return manager{key.Edges.User}, nil
 }
 
-// mayManage refuses what the manager's role doesn't cover: an owner manages everybody, an admin
-// everybody but owners. So nobody gives away more than they have.
+// mayManage checks the manager's role. An owner manages all members, and an admin manages all
+// except owners. So members can't grant a higher role than their own.
 func (m manager) mayManage(of user.Role) error {
 	if m.member == nil {
 		return nil
@@ -72,19 +72,19 @@ func (m manager) mayManage(of user.Role) error {
 	return problem.New(problem.Forbidden, "The role of the key's member doesn't allow it.").With("reason", "role_insufficient")
 }
 
-// mayManageKeysOf is mayManage for a member's keys; everybody manages their own.
+// mayManageKeysOf is mayManage for a member's keys. Every member manages their own keys.
 func (m manager) mayManageKeysOf(of *db.User) error {
 	switch {
 	case m.member != nil && m.member.ID == of.ID:
 		return nil
-	case of.Role == nil: // their keys are revoked already
+	case of.Role == nil: // removed members, whose keys are revoked already
 		return m.mayManage(user.RoleMember)
 	}
 	return m.mayManage(*of.Role)
 }
 
-// LockForAdmin has changes of the organization's settings be made one at a time, and by owners
-// and admins alone.
+// LockForAdmin serializes changes of the organization's settings and permits them only to owners
+// and admins.
 func LockForAdmin(ctx context.Context, c *change.Change) error {
 	by, err := lockMembers(ctx, c)
 	if err != nil {

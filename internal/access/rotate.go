@@ -14,12 +14,12 @@ import (
 	"earshot/internal/store"
 )
 
-// A month: a longer overlap is no rotation.
+// maxKeyOverlap is a month, in seconds. A longer overlap would defeat the rotation.
 const maxKeyOverlap = 30 * 24 * 60 * 60
 
-// RotateAPIKey makes a key that may do what an old one may, for as long anew as
-// that was made for. The old one ends after the overlap, in seconds, or when it
-// would have anyway; nil is a day. A key that ended already is problem.Conflict.
+// RotateAPIKey creates a key with the rights and the original lifetime of an old one. The old key
+// ends after the overlap in seconds (nil is a day), or earlier if it expires earlier. Rotating a
+// key that has ended is problem.Conflict.
 func (s *Service) RotateAPIKey(ctx context.Context, id publicid.APIKey, overlap *int) (secret string, key *db.APIKey, err error) {
 	var bad problem.Fields
 	lasts := bad.Overlap(overlap, maxKeyOverlap)
@@ -63,7 +63,7 @@ func (s *Service) RotateAPIKey(ctx context.Context, id publicid.APIKey, overlap 
 func mayRotate(caller *change.Caller, old *db.APIKey, at time.Time) error {
 	switch {
 	case old.UserID != caller.User.ID:
-		// It would let one member act as another.
+		// Otherwise one member could act as another.
 		return problem.New(problem.Forbidden, "The API key is another member's.").With("reason", "not_your_key")
 	case old.RevokedAt != nil:
 		return problem.New(problem.Conflict, "The API key is revoked.").With("reason", "key_revoked")

@@ -12,7 +12,7 @@ func TestMain(m *testing.M) { apptest.Main(m) }
 
 type object = map[string]any
 
-// tenant is an organization with what these tests ask of it.
+// tenant is an organization with helpers of these tests.
 type tenant struct{ *apptest.Tenant }
 
 func together(t *testing.T, tests map[string]func(*testing.T, *tenant), environ ...string) {
@@ -20,13 +20,13 @@ func together(t *testing.T, tests map[string]func(*testing.T, *tenant), environ 
 	apptest.Together(t, func(n *apptest.Tenant) *tenant { return &tenant{n} }, tests, environ...)
 }
 
-// on is a tenant of another plan in the same service.
+// on returns a tenant on another plan in the same service.
 func (n *tenant) on(t *testing.T, plan string) *tenant {
 	t.Helper()
 	return &tenant{n.App.TenantOn(t, plan)}
 }
 
-// as is the organization through a key of another member.
+// as returns the tenant with a key of another member.
 func (n *tenant) as(t *testing.T, member *db.User) *tenant {
 	t.Helper()
 	return &tenant{n.As(t, member)}

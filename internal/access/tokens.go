@@ -7,40 +7,41 @@ import (
 	"earshot/internal/store"
 )
 
-// tokens are what a process has and knows of a key's bucket.
+// tokens is the state of a key's bucket in one process.
 type tokens struct {
 	key       publicid.APIKey
 	perMinute int
-	// leased are tokens that requests may take until then.
+	// leased is the number of tokens that requests may take before the time until.
 	leased int
 	until  time.Time
-	// owed were spent without asking; below zero they are left from a lease that ended.
-	// Either is settled with the next ask.
+	// owed is the number of tokens that were spent without asking the database. A negative number
+	// is the rest of an expired lease. The next ask settles it.
 	owed int
-	// fullAt is when the bucket is full again, and emptyUntil until when it has nothing,
-	// as the database said last.
+	// fullAt is the time at which the bucket is full again. The bucket is empty until emptyUntil.
+	// Both follow from the last answer of the database.
 	fullAt, emptyUntil time.Time
-	// ask is under way; waiting are requests that wait for one.
+	// ask is the running ask, and waiting the number of requests that wait for one.
 	ask     *ask
 	waiting int
-	// used are requests that passed in the second since, before those of the one before.
+	// used is the number of requests that passed in the second that began at since, and before the
+	// number in the previous second.
 	since        time.Time
 	used, before int
 }
 
-// ask is a question to the database.
+// ask is a request to the database for tokens.
 type ask struct {
 	began time.Time
-	// sent is when it went, with what was owed then.
+	// sent is the time at which the statement started, and owed the tokens owed at that time.
 	sent time.Time
 	owed int
-	// done is closed at the end, after err says whether there was an answer.
+	// done is closed at the end, after err is set.
 	done chan struct{}
 	err  error
 }
 
-// take takes a leased token, or tells that the bucket is empty. Where neither is known the
-// database has to be asked.
+// take takes a leased token or reports that the bucket is empty. If known is false, the database
+// has to be asked.
 func (t *tokens) take(now time.Time) (ok, known bool) {
 	t.expire(now)
 	if t.leased > 0 {
@@ -51,8 +52,8 @@ func (t *tokens) take(now time.Time) (ok, known bool) {
 	return false, now.Before(t.emptyUntil)
 }
 
-// expire ends a lease. What is left of it goes back with the next ask. No statement is made
-// for that alone: it is a second's worth at most, so the bucket soon has as much again.
+// expire ends a lease. The next ask returns the remaining tokens. They need no separate statement:
+// they are at most a second's share, which the bucket soon regains anyway.
 func (t *tokens) expire(now time.Time) {
 	if t.leased > 0 && !now.Before(t.until) {
 		t.owed -= t.leased
@@ -60,7 +61,7 @@ func (t *tokens) expire(now time.Time) {
 	}
 }
 
-// use counts a request that passes.
+// use counts a request that passed.
 func (t *tokens) use(now time.Time) {
 	t.count(now)
 	t.used++
@@ -78,8 +79,8 @@ func (t *tokens) count(now time.Time) {
 	t.since, t.used = now, 0
 }
 
-// ahead is how many tokens to keep: as many as the process spent in a second, and never
-// more than flow into the bucket in one. A single request tells of no other.
+// ahead returns the number of tokens to hold. This is the number that the process spent in a
+// second, and at most a second's share of the limit. A single request leads to no lease.
 func (t *tokens) ahead(now time.Time) int {
 	t.count(now)
 	lately := max(t.used, t.before)
@@ -89,14 +90,14 @@ func (t *tokens) ahead(now time.Time) int {
 	return min(lately, int(t.rate()*leaseTime.Seconds()))
 }
 
-// low says that it is time to ask for more: what is left lasts for a quarter of a
+// low reports whether it is time to ask for more tokens. The remaining ones last for a quarter of a
 // second, and the answer takes some milliseconds.
 func (t *tokens) low(now time.Time) bool {
 	ahead := t.ahead(now)
 	return t.leased < ahead && t.leased*4 <= ahead && !now.Before(t.emptyUntil)
 }
 
-// write writes the ask down that is about to go.
+// write fills in the ask for its statement.
 func (t *tokens) write(now time.Time) store.TokenAsk {
 	t.expire(now)
 	t.ask.sent, t.ask.owed = now, t.owed
@@ -105,23 +106,24 @@ func (t *tokens) write(now time.Time) store.TokenAsk {
 	}
 }
 
-// answered takes in the answer to the ask that was under way, if there is one.
+// answered records the answer, or the error, of the running ask.
 func (t *tokens) answered(g store.TokenGrant, err error, now time.Time) {
 	a := t.ask
 	t.ask = nil
 	a.err = err
 	close(a.done)
 	if err != nil {
-		// Maybe it was done all the same. Nothing is given back twice.
+		// The statement may have committed in spite of the error. To be safe, no tokens are
+		// returned twice.
 		t.owed = max(t.owed, t.owed-a.owed)
 		return
 	}
 	t.expire(now)
 	t.owed -= a.owed
 	t.leased += g.Granted
-	// From before the database decided. Those that were left are spent first.
+	// The lease starts before the database decided. Older tokens are spent first.
 	t.until = a.sent.Add(leaseTime)
-	// Who was granted one and had gone on alone has spent it.
+	// A request that was decided alone has already spent a token of this grant.
 	paid := max(0, min(t.owed, t.leased))
 	t.owed, t.leased = t.owed-paid, t.leased-paid
 	t.fullAt = now.Add(t.flow(g.Missing))
@@ -131,7 +133,7 @@ func (t *tokens) answered(g store.TokenGrant, err error, now time.Time) {
 	}
 }
 
-// decideAlone decides by what the process knows, because the database doesn't tell.
+// decideAlone decides with the process's own state, because the database doesn't answer.
 func (t *tokens) decideAlone(now time.Time, why error) RateLimit {
 	ok, known := t.take(now)
 	if !known {
@@ -147,7 +149,7 @@ func (t *tokens) decideAlone(now time.Time, why error) RateLimit {
 	return answer
 }
 
-// left is what the bucket holds, with what this process has of it.
+// left returns the number of tokens in the bucket, including those that this process leases.
 func (t *tokens) left(now time.Time) float64 {
 	full := float64(t.perMinute)
 	missing := max(0, t.fullAt.Sub(now).Seconds()*t.rate())
@@ -157,13 +159,14 @@ func (t *tokens) left(now time.Time) float64 {
 func (t *tokens) tell(ok bool, now time.Time) RateLimit {
 	left := t.left(now)
 	if !ok {
-		// Less than a token: that is why.
+		// A refused request never reports a whole token.
 		left = min(left, 0.99)
 	}
 	return RateLimit{OK: ok, PerMinute: t.perMinute, Left: left, At: now}
 }
 
-// rate is what flows into the bucket in a second, flow how long so many tokens take.
+// rate is the number of tokens that flow into the bucket in a second, and flow the time for n
+// tokens.
 func (t *tokens) rate() float64 { return float64(t.perMinute) / 60 }
 
 func (t *tokens) flow(n float64) time.Duration {

@@ -13,8 +13,8 @@ import (
 	"earshot/internal/config"
 )
 
-// ofTheChart are the settings that values.yaml has no place for under their own names,
-// with what stands for them there, or why nothing does.
+// ofTheChart lists the settings that don't occur in values.yaml under their own names. Each has its
+// replacement, or the reason for its absence.
 var ofTheChart = map[string]string{
 	"EARSHOT_LISTEN":                   "the container's port, behind service.port",
 	"EARSHOT_HEALTH_LISTEN":            "the container's port",
@@ -87,7 +87,7 @@ func TestEverySettingCanBeSetInTheChart(t *testing.T) {
 	require.ElementsMatch(t, required, schema.Properties.Secrets.Required)
 }
 
-// typeOf is how a setting is written in values, by its default.
+// typeOf returns the type of a setting in the chart's values, derived from its default.
 func typeOf(s config.Setting) string {
 	switch {
 	case aNumber.MatchString(s.Default):

@@ -1,8 +1,8 @@
-// Package config reads the settings from the environment and from files that it
-// names, all of them at once, and has the table of them.
+// Package config reads the settings from the environment and from files named there. It reports all
+// problems together and contains the table of settings.
 //
-// Temporal's own settings (TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, TLS, API key, …)
-// are in the table only: Temporal's envconfig package reads those.
+// Temporal's own settings (TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, TLS, API key, …) are only listed
+// in the table. Temporal's envconfig package reads them.
 package config
 
 import (
@@ -18,15 +18,14 @@ import (
 	"github.com/go-faster/errors"
 )
 
-// DefaultHealthListen gives way when it is taken: who runs several workers on one
-// machine need not care for it.
+// DefaultHealthListen is replaced by a free port if it is taken, so that several workers on one
+// machine need no setting.
 const DefaultHealthListen = "127.0.0.1:4283"
 
-// DatabaseURL is the variable that the command line reads without the others.
+// DatabaseURL is the variable that the command line can read without the other settings.
 const DatabaseURL = "DATABASE_URL"
 
-// Config is every setting of the service. The zero value is of no use; Load
-// fills it.
+// Config has all settings of the service. Load fills it; the zero value is not usable.
 type Config struct {
 	DatabaseURL      string `env:"DATABASE_URL" help:"postgres:// URL of the database" mask:"url" required:"true"`
 	DatabaseMaxConns int32  `env:"EARSHOT_DATABASE_MAX_CONNS" envDefault:"32" help:"connections that one process may hold"`
@@ -59,7 +58,7 @@ type Config struct {
 
 	SMTP     SMTP        `env:"EARSHOT_SMTP_URL" help:"the mail server: smtp://user:password@host:587, smtps://host:465 or smtp+plain://host:25" mask:"url"`
 	MailFrom MailAddress `env:"EARSHOT_MAIL_FROM" help:"the sender of e-mails, such as Earshot <no-reply@example.com>"`
-	// MailPerSecond is of all processes together.
+	// MailPerSecond is the limit of all processes together.
 	MailPerSecond    int    `env:"EARSHOT_MAIL_PER_SECOND" envDefault:"10" help:"e-mails to end-users a second, of all processes together: as many as the mail server takes"`
 	MailBounceSecret string `env:"EARSHOT_MAIL_BOUNCE_SECRET" help:"what whoever tells of bounced e-mails has to know, at least 32 characters; empty takes none" mask:"all"`
 	MailDir          string `env:"EARSHOT_MAIL_DIR" help:"without a mail server: the directory that e-mails are written into, for development"`
@@ -74,22 +73,22 @@ type Config struct {
 	LogFormat string     `env:"EARSHOT_LOG_FORMAT" envDefault:"json" help:"json or text"`
 }
 
-// WebhookDisableCounts is what 50 of in a row disable a webhook.
+// WebhookDisableCounts selects the failures that count: 50 of them in a row disable a webhook.
 type WebhookDisableCounts string
 
-// The two that there are.
+// The values of WebhookDisableCounts.
 const (
 	CountDeliveries WebhookDisableCounts = "deliveries"
 	CountAttempts   WebhookDisableCounts = "attempts"
 )
 
-// hashKeySize is how many bytes EARSHOT_EMAIL_HASH_KEY has.
+// hashKeySize is the size of EARSHOT_EMAIL_HASH_KEY in bytes.
 const hashKeySize = 32
 
-// Base64 is bytes that the environment holds as base64.
+// Base64 is a byte slice that the environment encodes as base64.
 type Base64 []byte
 
-// UnmarshalText decodes.
+// UnmarshalText decodes base64.
 func (b *Base64) UnmarshalText(text []byte) error {
 	raw, err := base64.StdEncoding.DecodeString(string(text))
 	if err != nil {
@@ -99,13 +98,13 @@ func (b *Base64) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// SecretKey is one key that webhook secrets are sealed with.
+// SecretKey is a key that seals webhook secrets.
 type SecretKey struct {
 	ID  string
 	Key []byte
 }
 
-// SecretKeys is the list of them, the sealing one first.
+// SecretKeys lists the keys. The first one seals new secrets.
 type SecretKeys []SecretKey
 
 // UnmarshalText reads id:base64,id:base64.
@@ -117,7 +116,8 @@ func (k *SecretKeys) UnmarshalText(text []byte) error {
 		}
 		var key Base64
 		if err := key.UnmarshalText([]byte(encoded)); err != nil {
-			// Not by its id: whoever swaps the two has the key there.
+			// The message names the position and not the id, because the key may stand in place of
+			// the id.
 			return errors.Errorf("key number %d %v", i+1, err)
 		}
 		*k = append(*k, SecretKey{ID: id, Key: key})
@@ -125,8 +125,8 @@ func (k *SecretKeys) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// LoadSecretKeys reads EARSHOT_SECRET_KEYS alone, for the command line: an operator
-// who rotates keys needs no other setting but the database's.
+// LoadSecretKeys reads only EARSHOT_SECRET_KEYS. The command that rotates keys needs only this
+// setting and the database's URL.
 func LoadSecretKeys(environ []string) (SecretKeys, error) {
 	const name = "EARSHOT_SECRET_KEYS"
 	var keys SecretKeys
@@ -160,8 +160,8 @@ func LoadEmailHashKey(environ []string) (Base64, error) {
 	return key, nil
 }
 
-// Load reads the environment given as KEY=value pairs, as os.Environ returns
-// it. Its error lists every problem, a line each, in plain words.
+// Load reads the settings from KEY=value pairs as os.Environ returns them. Its error lists every
+// problem on its own line in plain words.
 func Load(environ []string) (Config, error) {
 	var c Config
 	values, problems := read(environ, names()...)
@@ -181,8 +181,8 @@ func Load(environ []string) (Config, error) {
 	return c, nil
 }
 
-// inPlainWords turns env's error, which names the Go field and speaks of strconv,
-// into one that names the variable and says what it wants.
+// inPlainWords rewrites an error of the env package. That error names the Go field and strconv; the
+// new one names the variable and describes valid values.
 func inPlainWords(err error) string {
 	var parse env.ParseError
 	if !errors.As(err, &parse) {
@@ -192,8 +192,8 @@ func inPlainWords(err error) string {
 	return fmt.Sprintf("%s: %s (%s)", f.Tag.Get("env"), wanted(f.Type, parse.Err), f.Tag.Get("help"))
 }
 
-// wanted says what a type's text must look like; our own types say it
-// themselves.
+// wanted describes the problem of a value by its type. Errors of our own types are descriptive
+// already.
 func wanted(t reflect.Type, err error) string {
 	switch t {
 	case reflect.TypeFor[int](), reflect.TypeFor[int32]():
@@ -213,7 +213,7 @@ func wanted(t reflect.Type, err error) string {
 	}
 }
 
-// LogValue prints every setting by its variable's name, secrets masked.
+// LogValue lists every setting under its variable's name, with secrets masked.
 func (c Config) LogValue() slog.Value {
 	var attrs []slog.Attr
 	v := reflect.ValueOf(c)
@@ -233,7 +233,7 @@ func shown(mask string, value any) string {
 		if err != nil {
 			return "***"
 		}
-		// Postgres takes passwords among the parameters too.
+		// Postgres also accepts passwords as URL parameters.
 		q := u.Query()
 		for _, name := range []string{"password", "sslpassword"} {
 			if q.Has(name) {

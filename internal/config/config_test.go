@@ -16,7 +16,7 @@ import (
 	"earshot/internal/config"
 )
 
-// key is 32 bytes of text, so that a log that shows it in any form is found.
+// key is 32 bytes of text, so that the tests can find it in a log in any encoding.
 const key = "thirty-two-bytes-of-secret-text!"
 
 func encoded(key string) string { return base64.StdEncoding.EncodeToString([]byte(key)) }
@@ -30,7 +30,7 @@ func needed() []string {
 	}
 }
 
-// with is the needed settings and others; of a repeated one the last counts.
+// with returns the needed settings and the given ones. The last value of a name counts.
 func with(more ...string) []string { return append(needed(), more...) }
 
 func TestThreeSettingsAreEnough(t *testing.T) {
@@ -180,7 +180,7 @@ func TestNoComplaintShowsASecret(t *testing.T) {
 		"DATABASE_URL=postgres://earshot:hunter2@db.example.com:port/earshot",
 		"DATABASE_URL=postgres://earshot:hunter2@one:5432,two:port/earshot",
 		"DATABASE_URL=postgres://earshot:hunter2@one:5432,two/earshot?target_session_attrs=standby",
-		// The id and the key swapped; k100 is base64 too.
+		// The id and the key are swapped; k100 is valid base64 too.
 		"EARSHOT_SECRET_KEYS=" + encoded(key) + ":k1",
 		"EARSHOT_SECRET_KEYS=" + encoded(key) + ":k100",
 		"EARSHOT_SECRET_KEYS=" + encoded(key),
@@ -200,8 +200,8 @@ func TestNoComplaintShowsASecret(t *testing.T) {
 	}
 }
 
-// requireNoSecret looks for the secrets of this file in all the forms that a
-// careless line could print them in.
+// requireNoSecret searches for the secrets of this file in every form that careless output could
+// take.
 func requireNoSecret(t *testing.T, text string) {
 	t.Helper()
 	numbers := regexp.MustCompile(`\[?116[ ,]+104[ ,]+105`) // "thi", as bytes in decimal
@@ -254,8 +254,7 @@ func TestADatabaseMayHaveSeveralHosts(t *testing.T) {
 	}
 }
 
-// A new setting can't be forgotten: it has a variable, a line of help, and a
-// mask if its name sounds like a secret.
+// Every setting has a variable and a line of help. It has a mask if its name suggests a secret.
 func TestEverySettingIsNamedExplainedAndMaskedWhereItMustBe(t *testing.T) {
 	t.Parallel()
 	secret := regexp.MustCompile(`KEY|SECRET|PASSWORD|TOKEN|URL|DSN`)

@@ -8,8 +8,8 @@ import (
 	"github.com/go-faster/errors"
 )
 
-// parseURL reads a URL that may name several hosts, as those of Postgres do: to
-// net/url most such lists are malformed.
+// parseURL reads a URL with several hosts, as Postgres allows. The net/url package rejects most
+// such lists.
 func parseURL(text string) (*url.URL, error) {
 	scheme, rest, ok := strings.Cut(text, "://")
 	if !ok {
@@ -31,7 +31,7 @@ func parseURL(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// databaseProblem says what is wrong with the database's URL, without any part of it.
+// databaseProblem describes the problem of the database's URL without quoting any part of it.
 func databaseProblem(text string) error {
 	if text == "" {
 		return errors.New("is missing; set it to a postgres:// URL, or use `make up` for a private database")

@@ -19,7 +19,7 @@ func TestEverySettingStandsInTheOperatorsPageWithItsDefault(t *testing.T) {
 	for _, s := range config.Settings() {
 		row := ""
 		for line := range strings.Lines(string(page)) {
-			// The first cell: other tables name settings in their second.
+			// Only the first cell counts, because other tables name settings in their second cell.
 			if cells := strings.Split(line, "|"); len(cells) > 1 && strings.Contains(cells[1], "`"+s.Name+"`") {
 				row = line
 			}

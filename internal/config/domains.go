@@ -10,13 +10,13 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// Domains are names of domains, each with all below it. None is the zero value.
+// Domains is a set of domains, each including its subdomains. The zero value is empty.
 type Domains struct{ names map[string]struct{} }
 
 var domainPattern = regexp.MustCompile(`^([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?\.)+[a-z0-9-]{1,63}$`)
 
-// UnmarshalText reads names that stand between commas or white space: lists of disposable domains
-// have one a line.
+// UnmarshalText reads names separated by commas or white space. Published lists of disposable
+// domains have one name per line.
 func (d *Domains) UnmarshalText(text []byte) error {
 	d.names = map[string]struct{}{}
 	for _, given := range strings.FieldsFunc(string(text), func(r rune) bool { return r == ',' || unicode.IsSpace(r) }) {
@@ -29,7 +29,7 @@ func (d *Domains) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// plainDomain is how a name is compared: in ASCII, without the dot of the root.
+// plainDomain normalizes a name for comparison: lower-case ASCII, without the final dot.
 func plainDomain(name string) string {
 	name = strings.TrimSuffix(strings.ToLower(name), ".")
 	if ascii, err := idna.ToASCII(name); err == nil {
@@ -38,7 +38,7 @@ func plainDomain(name string) string {
 	return name
 }
 
-// Has reports whether a name is one of them, or below one.
+// Has reports whether the set contains the domain or one of its parents.
 func (d Domains) Has(name string) bool {
 	for name = plainDomain(name); name != ""; _, name, _ = strings.Cut(name, ".") {
 		if _, ok := d.names[name]; ok {
@@ -48,5 +48,5 @@ func (d Domains) Has(name string) bool {
 	return false
 }
 
-// String tells how many there are: lists have a hundred thousand.
+// String returns only the number of domains, because a list may have a hundred thousand.
 func (d Domains) String() string { return fmt.Sprintf("%d domains", len(d.names)) }

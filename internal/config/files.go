@@ -8,14 +8,14 @@ import (
 	"github.com/go-faster/errors"
 )
 
-// fileSuffix makes of a setting's variable the one that names a file with its value.
-// Secrets of Compose and Kubernetes are files: there no value stands in an
-// environment, which whoever looks at the process sees.
+// fileSuffix turns the variable of a setting into one that names a file with the value. Compose and
+// Kubernetes provide secrets as files. A file keeps the value out of the environment, which other
+// processes can inspect.
 const fileSuffix = "_FILE"
 
-// read returns what the environment has for the names, in itself or in the files
-// that it points to, and a problem for each that can't be read. An empty variable
-// is as good as none, because deployments pass through what nobody has set.
+// read returns the values of the names, from variables or from the files that they point to. It
+// returns a problem for each value that can't be read. An empty variable counts as unset, because
+// deployments pass through variables without a value.
 func read(environ []string, names ...string) (values map[string]string, problems []string) {
 	all := env.ToMap(environ)
 	values = map[string]string{}
@@ -31,7 +31,7 @@ func read(environ []string, names ...string) (values map[string]string, problems
 				problems = append(problems, name+": "+name+fileSuffix+" names a file that can't be read: "+err.Error())
 				continue
 			}
-			// Editors and echo end a file with a newline.
+			// Editors and echo add a newline at the end of a file.
 			value = strings.TrimRight(string(text), "\r\n")
 		}
 		if value != "" {
@@ -41,8 +41,7 @@ func read(environ []string, names ...string) (values map[string]string, problems
 	return values, problems
 }
 
-// Lookup reads one setting without the others, for commands that need no more. It is
-// the default when nothing sets it.
+// Lookup reads one setting without the others. An unset setting has its default.
 func Lookup(environ []string, name string) (string, error) {
 	values, problems := read(environ, name)
 	if len(problems) > 0 {

@@ -12,7 +12,7 @@ import (
 	"earshot/webhook"
 )
 
-// file holds a text for a test.
+// file writes a text to a file of the test and returns its path.
 func file(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "value")
@@ -40,7 +40,7 @@ func TestEverySettingCanStandInAFile(t *testing.T) {
 		}
 		require.NotEmpty(t, value, s.Name)
 		direct = append(direct, s.Name+"="+value)
-		// As with an editor, with echo, and without either.
+		// Endings of an editor, of echo, and of neither.
 		fromFiles = append(fromFiles, s.Name+"_FILE="+file(t, value+[]string{"\n", "", "\r\n"}[len(direct)%3]))
 	}
 	want, err := config.Load(direct)

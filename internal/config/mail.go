@@ -11,32 +11,31 @@ import (
 	"github.com/go-faster/errors"
 )
 
-// Encryption is how the way to a mail server is kept from others. Its text is
-// the scheme of the URL.
+// Encryption is the encryption of the connection to a mail server. Its text is the scheme of the
+// URL.
 type Encryption string
 
 const (
-	// STARTTLS begins in the clear and goes no further until the server has
-	// switched to TLS.
+	// STARTTLS starts unencrypted. It sends nothing further until the server has switched to TLS.
 	STARTTLS Encryption = "smtp"
-	// ImplicitTLS speaks TLS from the first byte.
+	// ImplicitTLS uses TLS from the first byte.
 	ImplicitTLS Encryption = "smtps"
-	// Plain is never encrypted: for a relay on this machine or the own network.
+	// Plain is never encrypted. It is for a relay on this machine or in a private network.
 	Plain Encryption = "smtp+plain"
 )
 
-// smtpPorts are those that the RFCs (6409, 8314, 5321) give to each way.
+// smtpPorts are the standard ports (RFC 6409, 8314 and 5321).
 var smtpPorts = map[Encryption]string{STARTTLS: "587", ImplicitTLS: "465", Plain: "25"}
 
-// SMTP is the mail server of EARSHOT_SMTP_URL. The zero SMTP is none.
+// SMTP is the mail server in EARSHOT_SMTP_URL. The zero value means no server.
 type SMTP struct {
 	Host, Port     string
 	Encryption     Encryption
-	User, Password string // empty without a login
+	User, Password string // empty without authentication
 }
 
-// UnmarshalText reads smtp://user:password@host:587. Its error says everything
-// that is wrong, and none of the text, which holds a password.
+// UnmarshalText reads smtp://user:password@host:587. Its error describes all problems and quotes
+// nothing, because the text contains a password.
 func (s *SMTP) UnmarshalText(text []byte) error {
 	u, err := url.Parse(string(text))
 	if err != nil {
@@ -48,7 +47,7 @@ func (s *SMTP) UnmarshalText(text []byte) error {
 		read.Port = smtpPorts[read.Encryption]
 	}
 	if read.Encryption == STARTTLS && isLoopback(read.Host) {
-		// Nothing leaves the machine, and no certificate is valid for it.
+		// The traffic stays on this machine, and no certificate is valid for loopback.
 		read.Encryption = Plain
 	}
 	wrong := read.problems()
@@ -80,8 +79,8 @@ func (s SMTP) problems() (wrong []string) {
 	return wrong
 }
 
-// String is the URL without user and password; mail servers' users are mostly
-// addresses.
+// String returns the URL without user and password, because the user names of mail servers are
+// mostly e-mail addresses.
 func (s SMTP) String() string {
 	if s.Host == "" {
 		return ""
@@ -98,10 +97,10 @@ func isLoopback(host string) bool {
 	return strings.EqualFold(host, "localhost") || (err == nil && ip.IsLoopback())
 }
 
-// MailAddress is an e-mail address with or without a name.
+// MailAddress is an e-mail address with an optional name.
 type MailAddress mail.Address
 
-// UnmarshalText reads "Name <address>" or an address alone.
+// UnmarshalText reads "Name <address>" or a plain address.
 func (a *MailAddress) UnmarshalText(text []byte) error {
 	read, err := mail.ParseAddress(string(text))
 	if err != nil {
@@ -111,7 +110,7 @@ func (a *MailAddress) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// String is empty or a mask: what prints all settings shows no address.
+// String returns an empty string or a mask, so that a list of all settings reveals no address.
 func (a MailAddress) String() string {
 	if a.Address == "" {
 		return ""

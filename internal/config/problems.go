@@ -12,8 +12,8 @@ import (
 	"earshot/webhook"
 )
 
-// problems checks what a type can't. It leaves out variables that are named
-// already, so that each problem is told once.
+// problems checks rules that a type can't express. It skips variables with a known problem, so that
+// each problem is reported once.
 func (c *Config) problems(known string) []string {
 	found := complaints{known: known}
 	c.addressProblems(&found)
@@ -61,7 +61,7 @@ func (c *Config) workerProblems(found *complaints) {
 	if (c.WorkerDeployment == "") != (c.WorkerBuildID == "") {
 		found.about("EARSHOT_WORKER_DEPLOYMENT", "goes together with EARSHOT_WORKER_BUILD_ID: set both, or none")
 	}
-	// Temporal writes the two as one: deployment.build.
+	// Temporal joins the two as deployment.build.
 	if strings.ContainsAny(c.WorkerDeployment, ".:") {
 		found.about("EARSHOT_WORKER_DEPLOYMENT", "must not have a dot or a colon")
 	}
@@ -98,8 +98,8 @@ func (c *Config) webhookProblems(found *complaints) {
 	if w := c.WebhookDisableCounts; w != CountDeliveries && w != CountAttempts {
 		found.about("EARSHOT_WEBHOOK_DISABLE_COUNTS", "must be deliveries or attempts")
 	}
-	// A delivery takes more than an hour to fail for good, and who wants to replay
-	// it needs time to notice.
+	// A delivery takes more than an hour to fail for good. After that, people need time to notice
+	// and to replay it.
 	if c.Retention != 0 && c.Retention < 24*time.Hour {
 		found.about("EARSHOT_RETENTION", "must be at least 24h, or 0 to keep everything")
 	}
@@ -130,18 +130,18 @@ func (c *Config) limitProblems(found *complaints) {
 			found.about(count.name, "must be at least 1")
 		}
 	}
-	// A run is found by the ids of its deliveries, and Temporal allows 2,048
-	// bytes for one search attribute: 62 ids of 30 characters.
+	// A workflow is found by the ids of its deliveries. Temporal allows 2,048 bytes in one search
+	// attribute: 62 ids of 30 characters and separators.
 	if c.DeliveryGroupMax < 1 || c.DeliveryGroupMax > 60 {
 		found.about("EARSHOT_DELIVERY_GROUP_MAX", "must be 1 to 60")
 	}
 }
 
-// problems tells keys apart by their place: an id may be a key by mistake.
+// problems names keys by their position, because an id may be a key by mistake.
 func (k SecretKeys) problems() (found []string) {
 	named := map[string]bool{}
 	for i, key := range k {
-		// An older key may have any id: it stands in all that it has sealed.
+		// An older key may have any id, because the id is stored in everything that it sealed.
 		if len(key.Key) != 32 || len(key.ID) > 64 || (i == 0 && !isPlain(key.ID)) {
 			found = append(found, fmt.Sprintf("key number %d must have 32 bytes and an id of at most 64 letters, digits, dots, hyphens and underscores", i+1))
 		}
@@ -153,7 +153,7 @@ func (k SecretKeys) problems() (found []string) {
 	return found
 }
 
-// isPlain says that an id reads the same in SQL, in JSON and on a command line.
+// isPlain reports whether an id needs no escaping in SQL, in JSON and on a command line.
 func isPlain(id string) bool {
 	return !strings.ContainsFunc(id, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune(".-_", r)

@@ -6,22 +6,21 @@ import (
 	"github.com/caarlos0/env/v11"
 )
 
-// Setting is one line of the table of settings, which whoever deploys the program
-// goes by. Each can be set by the variable of its name, or by a file whose path
-// NAME_FILE has.
+// Setting is one line of the table of settings for operators. Each setting can be set by its
+// variable, or by a file whose path is in the variable NAME_FILE.
 type Setting struct {
 	Name     string `json:"name"`
 	Default  string `json:"default"`
 	Help     string `json:"help"`
 	Required bool   `json:"required"`
-	// Secret says that it belongs into a file and into no log.
+	// Secret marks a value that belongs into a file and into no log.
 	Secret bool `json:"secret"`
-	// Temporal says that every client of Temporal reads it, and not this program.
+	// Temporal marks a setting that Temporal's clients read and this program doesn't.
 	Temporal bool `json:"temporal"`
 }
 
-// Settings is every setting of the service, and those of Temporal's clients that
-// deployments need.
+// Settings lists the service's settings, and the settings of Temporal's clients that deployments
+// need.
 func Settings() []Setting {
 	fields := reflect.VisibleFields(reflect.TypeFor[Config]())
 	all := make([]Setting, 0, len(fields)+len(temporalSettings))
@@ -34,7 +33,7 @@ func Settings() []Setting {
 	return append(all, temporalSettings...)
 }
 
-// names are those of the settings that Load reads.
+// names lists the settings that Load reads.
 func names() []string {
 	var all []string
 	for _, s := range Settings() {
@@ -45,8 +44,8 @@ func names() []string {
 	return all
 }
 
-// temporalSettings are read by Temporal's envconfig package. It knows some more,
-// for codecs and for certificates in variables.
+// temporalSettings are read by Temporal's envconfig package. The package has more settings, for
+// codecs and for certificates in variables.
 var temporalSettings = []Setting{
 	{Temporal: true, Name: "TEMPORAL_ADDRESS", Default: "localhost:7233", Help: "host:port of Temporal"},
 	{Temporal: true, Name: "TEMPORAL_NAMESPACE", Default: "default", Help: "namespace of the workflows"},
@@ -61,9 +60,8 @@ var temporalSettings = []Setting{
 
 const temporalAPIKey = "TEMPORAL_API_KEY" //nolint:gosec // the name of a variable
 
-// TemporalEnviron is the environment for Temporal's envconfig package: without empty
-// variables, the name of a file among which would turn TLS on, and with the key from
-// its file.
+// TemporalEnviron returns the environment for Temporal's envconfig package. It removes empty
+// variables, because an empty file name would turn TLS on. It reads the API key from its file.
 func TemporalEnviron(environ []string) ([]string, error) {
 	key, err := Lookup(environ, temporalAPIKey)
 	if err != nil {

@@ -11,17 +11,16 @@ import (
 	"github.com/go-faster/errors"
 )
 
-// account is the user that Postgres runs as; nil is the caller, who isn't root.
-// Postgres refuses to run as root.
+// account is the user that runs Postgres, which refuses to run as root. Nil is the caller, if the
+// caller isn't root.
 type account struct {
 	name     string
 	uid, gid uint32
 	groups   []uint32
 }
 
-// postgresAccount picks the user for the cluster: the caller, or when the
-// caller is root the owner of the cluster's data, or the user postgres for a
-// cluster that isn't there yet.
+// postgresAccount chooses the user for the cluster. This is the caller, unless the caller is root.
+// For root it is the owner of the cluster's data, or the user postgres if the cluster is new.
 func postgresAccount(data string) (*account, error) {
 	owner, exists := ownerOf(data)
 	if os.Geteuid() != 0 {
@@ -60,8 +59,7 @@ func newAccount(found *user.User) (*account, error) {
 	return &account{name: found.Username, uid: ids[0], gid: ids[1], groups: ids[2:]}, nil
 }
 
-// credential is what a process of the account is started with, nil for the
-// caller's own.
+// credential returns the credential for a process of the account, or nil for the caller's own.
 func (a *account) credential() *syscall.Credential {
 	if a == nil {
 		return nil
@@ -69,7 +67,7 @@ func (a *account) credential() *syscall.Credential {
 	return &syscall.Credential{Uid: a.uid, Gid: a.gid, Groups: a.groups}
 }
 
-// command prepares a process of the account in the directory.
+// command prepares a process of the account with the given working directory.
 func (a *account) command(ctx context.Context, dir, path string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.Dir = dir
@@ -79,7 +77,7 @@ func (a *account) command(ctx context.Context, dir, path string, args ...string)
 	return cmd
 }
 
-// own hands a file or directory to the account.
+// own changes the owner of a file or directory to the account.
 func (a *account) own(path string) error {
 	if a == nil {
 		return nil
@@ -90,8 +88,8 @@ func (a *account) own(path string) error {
 	return nil
 }
 
-// ownerOf returns who owns the path, false if it doesn't exist or hides below
-// a directory that the caller can't enter.
+// ownerOf returns the owner of the path. It returns false if the path doesn't exist or the caller
+// can't enter its directory.
 func ownerOf(path string) (uint32, bool) {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -104,9 +102,8 @@ func ownerOf(path string) (uint32, bool) {
 	return stat.Uid, true
 }
 
-// postgresEnv holds nothing of the caller's PG… variables, which the server and
-// initdb would obey. Without LC_ALL the server refuses to start on macOS; the
-// database's own locale is fixed by initdb's arguments.
+// postgresEnv omits the caller's PG… variables, which would affect the server and initdb. Without
+// LC_ALL the server refuses to start on macOS. The database's locale comes from initdb's arguments.
 func postgresEnv() []string {
 	return []string{"PATH=" + os.Getenv("PATH"), "HOME=/", "LC_ALL=C"}
 }

@@ -16,8 +16,8 @@ import (
 	"earshot/internal/needs"
 )
 
-// oldestPostgres is the oldest release that was still maintained when this was
-// written; nothing older is tried.
+// oldestPostgres is the oldest release that was still maintained when this code was written. Older
+// releases are ignored.
 const oldestPostgres = 14
 
 // binaries is a directory with postgres and initdb of one release.
@@ -29,12 +29,12 @@ type binaries struct {
 func (b binaries) postgres() string { return filepath.Join(b.dir, "postgres") }
 func (b binaries) initdb() string   { return filepath.Join(b.dir, "initdb") }
 
-// findBinaries returns the Postgres to use: of the wanted major version, which
-// a cluster's data dictates, or the first that is new enough if wanted is 0. If
-// there is none at all and this is root on Debian, it installs one, with permission.
+// findBinaries returns the Postgres to use. A cluster's data requires the wanted major version; 0
+// accepts the first one that is new enough. If none is installed and the caller is root on Debian,
+// it installs one, with permission.
 func findBinaries(ctx context.Context, wanted int, report Report) (binaries, error) {
 	found := installed(ctx)
-	if ctx.Err() != nil { // nothing could be looked at, which is not nothing there
+	if ctx.Err() != nil { // a cancelled search doesn't mean that nothing is installed
 		return binaries{}, ctx.Err()
 	}
 	if len(found) == 0 && canInstall() {
@@ -63,8 +63,8 @@ func pick(found []binaries, wanted int) (binaries, error) {
 		found[0].major, found[0].dir, oldestPostgres, installHint())
 }
 
-// installed lists what is on the machine: what the PATH names first, then the
-// rest, newest first.
+// installed lists the Postgres releases on the machine: first those on the PATH, then the rest,
+// newest first.
 func installed(ctx context.Context) []binaries {
 	var dirs []string
 	if path, err := exec.LookPath("postgres"); err == nil {
@@ -76,7 +76,7 @@ func installed(ctx context.Context) []binaries {
 	named := readBinaries(ctx, dirs)
 	var rest []string
 	for _, pattern := range needs.PostgresDirs {
-		matches, _ := filepath.Glob(pattern) // the patterns are well formed
+		matches, _ := filepath.Glob(pattern) // the patterns are valid
 		rest = append(rest, matches...)
 	}
 	others := readBinaries(ctx, rest)
@@ -86,8 +86,8 @@ func installed(ctx context.Context) []binaries {
 
 var versionPattern = regexp.MustCompile(`\(PostgreSQL\) (\d+)`)
 
-// readBinaries keeps the directories that hold a whole server. Links are
-// followed, because the binaries look for their share beside themselves.
+// readBinaries returns the directories that contain a whole server. It resolves links, because the
+// programs search for their share directory beside themselves.
 func readBinaries(ctx context.Context, dirs []string) []binaries {
 	var found []binaries
 	for _, dir := range dirs {

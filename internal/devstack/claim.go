@@ -15,26 +15,24 @@ import (
 )
 
 const (
-	// leftoverGrace is what a server gets to end that a killed program left
-	// behind: a fast shutdown of Postgres writes a checkpoint, which takes
-	// seconds on a slow disk.
+	// leftoverGrace is the time for a leftover server to end. A fast shutdown of Postgres writes a
+	// checkpoint, which takes seconds on a slow disk.
 	leftoverGrace = 20 * time.Second
-	// leftoverPoll is how often its end is looked for; a process that isn't
-	// our child can't be waited for.
+	// leftoverPoll is the polling interval for its end, because only a child process can be waited
+	// for.
 	leftoverPoll = 20 * time.Millisecond
 )
 
-// claim is the right to run one server in one directory. The lock ends with
-// this process, however it ends; the file beside it says which process the
-// server is, so that the next owner can stop what a killed one left behind.
+// claim is the exclusive right to run one server in one directory. The lock ends with this process,
+// even after a crash. A file beside it records the server's process, so that the next owner can
+// stop a leftover server.
 type claim struct {
 	lock    *flock.Flock
 	pidFile string
 }
 
-// takeClaim locks dir for the server called name and stops a server that an
-// earlier owner left running. The error says that another program holds the
-// claim, or that the leftover could not be stopped.
+// takeClaim locks dir for the server with the given name. It stops a server that an earlier owner
+// left running. It fails if another program holds the claim or the leftover can't be stopped.
 func takeClaim(ctx context.Context, dir, name string, stop syscall.Signal, report Report) (*claim, error) {
 	c := &claim{
 		lock:    flock.New(filepath.Join(dir, name+".lock")),
@@ -53,8 +51,8 @@ func takeClaim(ctx context.Context, dir, name string, stop syscall.Signal, repor
 	return c, nil
 }
 
-// record notes the server's process for the next owner. The command line is
-// noted too, because a process number is soon used again by another program.
+// record stores the server's process for the next owner. It includes the command line, because
+// another program may soon have the same process id.
 func (c *claim) record(pid int, args []string) error {
 	text := fmt.Sprintf("%d\n%s\n", pid, strings.Join(args, " "))
 	if err := os.WriteFile(c.pidFile, []byte(text), 0o644); err != nil {
@@ -63,11 +61,11 @@ func (c *claim) record(pid int, args []string) error {
 	return nil
 }
 
-// forget says that the recorded process has ended.
+// forget removes the record after the process has ended.
 func (c *claim) forget() { _ = os.Remove(c.pidFile) }
 
-// release gives the claim up. The lock file stays: removing it would let two
-// others lock two different files.
+// release gives up the claim. The lock file stays, because removing it would let two other
+// processes lock two different files.
 func (c *claim) release() { _ = c.lock.Close() }
 
 func (c *claim) stopLeftover(ctx context.Context, name string, stop syscall.Signal, report Report) error {
@@ -110,8 +108,8 @@ func awaitLeftover(ctx context.Context, pid int, command string) error {
 	return nil
 }
 
-// runs says whether the process lives and is the recorded command; a zombie has
-// no command line and so does not.
+// runs reports whether the process exists and runs the recorded command. A zombie has no command
+// line, so it doesn't match.
 func runs(pid int, command string) bool {
 	current, err := commandLine(pid)
 	return err == nil && current == strings.TrimSpace(command)

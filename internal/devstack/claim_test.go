@@ -16,7 +16,7 @@ func TestALeftoverServerIsStoppedByTheNextOwner(t *testing.T) {
 	dir := t.TempDir()
 	leftover := exec.Command("sleep", "1000")
 	require.NoError(t, leftover.Start())
-	// The kernel shows the arguments of a program a moment after it has started.
+	// The kernel shows the arguments of a program only a moment after its start.
 	require.Eventually(t, func() bool { return runs(leftover.Process.Pid, "sleep 1000") }, postgresReady, readyPause)
 	first, err := takeClaim(t.Context(), dir, "server", syscall.SIGTERM, nil)
 	require.NoError(t, err)

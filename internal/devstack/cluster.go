@@ -18,14 +18,14 @@ import (
 )
 
 const (
-	// locationFile, in the caller's directory, holds where the cluster lies
-	// when the account that runs it can't enter the caller's directory.
+	// locationFile, in the caller's directory, contains the path of the cluster. It exists if the
+	// cluster's account can't enter the caller's directory.
 	locationFile = "location"
 	superuser    = "postgres"
 )
 
-// cluster is where the parts of a Postgres cluster lie. Home holds data and
-// password; it is the caller's directory or the one its location file names.
+// cluster has the paths of a Postgres cluster. Home contains data and password. It is the caller's
+// directory or the one in its location file.
 type cluster struct {
 	dir, home string
 	user      *account
@@ -35,8 +35,8 @@ func (c cluster) data() string         { return filepath.Join(c.home, "data") }
 func (c cluster) halfMade() string     { return filepath.Join(c.home, "data.new") }
 func (c cluster) passwordFile() string { return filepath.Join(c.home, "password") }
 
-// openCluster finds the cluster of dir, or a place for it, and the user that
-// runs it. It creates directories but no data.
+// openCluster finds the cluster of dir, or chooses a place for a new one, and the user that runs
+// it. It creates directories but no data.
 func openCluster(ctx context.Context, dir string, bin binaries, report Report) (cluster, error) {
 	c := cluster{dir: dir, home: recordedHome(dir)}
 	if c.home == "" {
@@ -65,13 +65,13 @@ func openCluster(ctx context.Context, dir string, bin binaries, report Report) (
 	return c, nil
 }
 
-// canEnter asks the kernel instead of reading modes: there are access lists,
-// mounts and more.
+// canEnter tests access by starting a program, because file modes don't reflect access lists and
+// mounts.
 func (c cluster) canEnter(ctx context.Context, dir string, bin binaries) bool {
 	return c.user.command(ctx, dir, bin.postgres(), "--version").Run() == nil
 }
 
-// moveHome makes a home that the account can enter and notes it in dir.
+// moveHome creates a home that the account can enter and records it in dir.
 func (c cluster) moveHome(ctx context.Context, bin binaries) (string, error) {
 	for _, home := range otherHomes(c.dir) {
 		if _, err := os.Stat(filepath.Dir(home)); err != nil {
@@ -92,8 +92,8 @@ func (c cluster) moveHome(ctx context.Context, bin binaries) (string, error) {
 	return "", errors.Errorf("user %s can enter neither %s nor %s: use a directory that it can enter", c.user.name, c.dir, os.TempDir())
 }
 
-// makeHome makes the directory and refuses one that somebody else made, which
-// in a directory for all could be a trap.
+// makeHome creates the directory. In a shared parent directory, it refuses one that another user
+// created, because that could be an attack.
 func makeHome(home string) error {
 	if err := os.Mkdir(home, 0o755); err != nil && !os.IsExist(err) {
 		return errors.Wrap(err, "make a directory for the data")
@@ -108,17 +108,16 @@ func makeHome(home string) error {
 	return nil
 }
 
-// otherHomes are the places for the data of dir besides dir itself. The name
-// comes from the path, so that two checkouts never share a cluster.
+// otherHomes lists the places for the data of dir outside of it. Their names derive from the path,
+// so that two checkouts never share a cluster.
 func otherHomes(dir string) []string {
 	sum := sha256.Sum256([]byte(dir))
-	name := "earshot-" + hex.EncodeToString(sum[:5]) // 40 bits tell apart the checkouts of one machine
+	name := "earshot-" + hex.EncodeToString(sum[:5]) // 40 bits distinguish the checkouts of one machine
 	return []string{filepath.Join("/var/lib/postgresql", name), filepath.Join(os.TempDir(), name)}
 }
 
-// recordedHome returns the home that the location file names, "" without one.
-// A file that was copied along with another checkout names a foreign home and
-// is ignored: removing the copy must never remove the original's data.
+// recordedHome returns the home in the location file, or "" without one. It ignores a file that was
+// copied with a checkout: removing the copy must never remove the original's data.
 func recordedHome(dir string) string {
 	text, err := os.ReadFile(filepath.Join(dir, locationFile))
 	if err != nil {
@@ -131,8 +130,7 @@ func recordedHome(dir string) string {
 	return home
 }
 
-// madeBy returns the major version of the Postgres that made the cluster in
-// dir, 0 if there is none yet.
+// madeBy returns the major Postgres version of the cluster in dir, or 0 if there is no cluster.
 func madeBy(dir string) int {
 	home := recordedHome(dir)
 	if home == "" {
@@ -146,8 +144,8 @@ func madeBy(dir string) int {
 	return major
 }
 
-// password returns the superuser's password and makes the cluster first if it
-// isn't there. A cluster appears by a rename, so a killed initdb leaves none.
+// password returns the superuser's password and first creates the cluster if necessary. A rename
+// puts the cluster in place, so a killed initdb leaves no partial cluster.
 func (c cluster) password(ctx context.Context, bin binaries, o PostgresOptions) (string, error) {
 	if _, err := os.Stat(c.data()); err == nil {
 		text, err := os.ReadFile(c.passwordFile())
@@ -178,14 +176,14 @@ func (c cluster) putInPlace() error {
 }
 
 func (c cluster) writePassword(password string) error {
-	_ = os.Remove(c.passwordFile()) // of a killed initdb; its mode and owner may be wrong
+	_ = os.Remove(c.passwordFile()) // left by a killed initdb, possibly with wrong mode and owner
 	if err := os.WriteFile(c.passwordFile(), []byte(password+"\n"), 0o600); err != nil {
 		return errors.Wrap(err, "write the cluster's password")
 	}
 	return c.user.own(c.passwordFile())
 }
 
-// makeHalf makes the empty directory in which the data are made.
+// makeHalf creates the empty directory for the new data.
 func (c cluster) makeHalf() error {
 	if err := os.RemoveAll(c.halfMade()); err != nil {
 		return errors.Wrap(err, "remove a half-made cluster")
@@ -213,8 +211,8 @@ func (c cluster) initdb(ctx context.Context, bin binaries, durable bool) error {
 	return nil
 }
 
-// localeArgs sorts by code point, so that an order never depends on the
-// machine, and still knows the letters beyond ASCII for lower() and ILIKE.
+// localeArgs selects sorting by code point, which is the same on all machines. The locale still
+// supports non-ASCII letters in lower() and ILIKE.
 func localeArgs() []string {
 	switch runtime.GOOS {
 	case "linux":
@@ -226,10 +224,9 @@ func localeArgs() []string {
 	}
 }
 
-// Remove stops a Postgres that a killed program left behind in dir and removes
-// the cluster wherever it lies: its data, password and logs, and dir itself if
-// nothing else is in it. A dir without a cluster is no error. The error says
-// that a running program uses the cluster, or what could not be removed.
+// Remove stops a leftover Postgres in dir and removes the cluster wherever it lies: its data,
+// password and logs. It removes dir itself if nothing else is in it. A dir without a cluster is no
+// error. Remove fails if a running program uses the cluster or a file can't be removed.
 func Remove(dir string) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -253,6 +250,6 @@ func Remove(dir string) error {
 			return errors.Wrap(err, "remove the cluster")
 		}
 	}
-	_ = os.Remove(dir) // stays if something else lies in it
+	_ = os.Remove(dir) // fails if other files are in it
 	return nil
 }

@@ -15,7 +15,7 @@ import (
 	"earshot/internal/testkit/tier"
 )
 
-// endTime bounds the orderly end of both servers, which takes some 3 s.
+// endTime bounds the orderly end of both servers, which takes about 3 s.
 const endTime = 20 * time.Second
 
 func TestTheServersEndWhenTheirProgramIsKilled(t *testing.T) {
@@ -51,8 +51,8 @@ func TestTheServersEndWhenTheirProgramIsKilled(t *testing.T) {
 	startTemporalIn(t, TemporalOptions{Dir: dir, DatabaseFile: true, UIPort: Headless})
 }
 
-// watch returns a descriptor that becomes readable when the process has ended,
-// which works for processes that aren't our children.
+// watch returns a descriptor that becomes readable when the process has ended. It also works for
+// processes that aren't our children.
 func watch(t *testing.T, pid int) int {
 	t.Helper()
 	fd, err := unix.PidfdOpen(pid, 0)

@@ -1,16 +1,14 @@
-// Package devstack starts and stops the two servers that Earshot needs on a
-// developer's machine and in tests: a private Postgres cluster and a Temporal
-// dev server. Nothing has to be prepared on Debian, Ubuntu or macOS.
+// Package devstack starts and stops the two servers that Earshot needs on a developer's machine and
+// in tests: a private Postgres cluster and a Temporal dev server. It needs no preparation on
+// Debian, Ubuntu or macOS.
 //
-// It owns the processes, their directories, their ports and the search for
-// their binaries. A server belongs to the program that started it: it survives
-// a Ctrl-C in the terminal, so that the program can stop things in order, and
-// it ends when the program is killed (at once on Linux, at the next start from
-// the same directory elsewhere).
+// It manages the processes, their directories, their ports and the search for their binaries. A
+// server belongs to the program that started it. A Ctrl-C in the terminal doesn't reach the server,
+// so that the program can stop everything in order. If the program is killed, its servers end:
+// immediately on Linux, elsewhere at the next start in the same directory.
 //
-// StartTemporalServer starts the production program, temporal-server, in place of the dev
-// server. It keeps its two databases in a Postgres. Each start in a directory uses the same
-// ports.
+// StartTemporalServer starts the production program, temporal-server, in place of the dev server.
+// It keeps its two databases in a Postgres. Each start in a directory uses the same ports.
 //
 //	programs, err := devstack.TemporalServerPrograms(ctx, root, report)
 //	postgres, err := devstack.StartPostgres(ctx, devstack.PostgresOptions{Dir: …, Durable: true})
@@ -18,17 +16,15 @@
 //		Dir: …, Programs: programs, Database: postgres.URL("postgres"), Namespaces: []string{"default"},
 //	})
 //
-// Temporal.Kill or Stop ends it, and the same options start it again with what its
-// databases hold; TemporalDatabases names these, for a backup.
+// Temporal.Kill or Temporal.Stop ends it. The same options start it again with the data in its
+// databases. TemporalDatabases lists these databases, for a backup.
 //
-// It refuses to touch a cluster or a server that it did not start, and it knows
-// nothing of Earshot's schema, namespaces or search attributes. It is not for
-// production.
+// The package touches no cluster or server that it didn't start. It is independent of Earshot's
+// schema, namespaces and search attributes. It is not for production.
 package devstack
 
-// Report tells a person what happens now, one line a call, without a newline.
-// It may be called from more than one goroutine. A nil Report is allowed
-// wherever one is asked for.
+// Report receives one line of progress per call, without a newline. Several goroutines may call it.
+// A nil Report is always allowed.
 type Report func(format string, args ...any)
 
 // say calls r unless it is nil.

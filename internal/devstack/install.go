@@ -15,14 +15,13 @@ import (
 )
 
 const (
-	// debianDropIns is where postgresql-common reads extra settings for the
-	// cluster that Debian's package makes by itself.
+	// debianDropIns is a directory of settings for the cluster that Debian's package creates.
 	debianDropIns = "/etc/postgresql-common/createcluster.d"
-	// installPulse is how often a person who waits hears that it goes on.
+	// installPulse is the interval of progress lines.
 	installPulse = 15 * time.Second
 )
 
-// canInstall says whether this is root on Debian, Ubuntu or a child of them.
+// canInstall reports whether the caller is root on Debian, Ubuntu or a derivative.
 func canInstall() bool {
 	if os.Geteuid() != 0 {
 		return false
@@ -34,14 +33,13 @@ func canInstall() bool {
 	return err == nil
 }
 
-// installCommands are those that install packages, for apt-get.
+// installCommands returns the apt-get commands that install packages.
 func installCommands(packages ...string) [][]string {
 	return [][]string{{"update"}, append([]string{"install", "--yes", "--no-install-recommends"}, packages...)}
 }
 
-// installPostgres installs Debian's package. The package would also make and
-// start a cluster of its own on port 5432, which nobody asked for; a setting
-// that lies there during the installation keeps it from that.
+// installPostgres installs Debian's package. By default the package also creates and starts a
+// cluster on port 5432. A temporary setting prevents this during the installation.
 func installPostgres(ctx context.Context, report Report) error {
 	if err := permission(ctx); err != nil {
 		return err
@@ -50,8 +48,8 @@ func installPostgres(ctx context.Context, report Report) error {
 	return aptInstall(ctx, report, needs.Named(postgresName).Debian)
 }
 
-// Install installs packages with apt-get, for a caller who was asked to do that. Elsewhere than
-// on Debian and its children, or without the rights, the error names them.
+// Install installs packages with apt-get. The caller must have the user's permission. On other
+// systems, or without the rights, the error lists the packages.
 func Install(ctx context.Context, report Report, packages []string) error {
 	list := strings.Join(packages, " ")
 	if !canInstall() {
@@ -88,7 +86,7 @@ func withoutMainCluster() (undo func(), err error) {
 
 func aptGet(ctx context.Context, report Report, args ...string) error {
 	cmd := exec.CommandContext(ctx, "apt-get", args...)
-	// Another apt-get, like the machine's own updates, is waited for.
+	// Wait for another apt-get, such as the machine's own updates.
 	cmd.Args = append(cmd.Args, "-o", "DPkg::Lock::Timeout=120")
 	cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
 	var output bytes.Buffer
@@ -101,8 +99,8 @@ func aptGet(ctx context.Context, report Report, args ...string) error {
 	return nil
 }
 
-// pulse reports every 15 s that an action still runs, until it is stopped. The text names the action and its
-// progress.
+// pulse reports every 15 s that an action still runs, until stop is called. The text names the
+// action and its progress.
 func pulse(report Report, action func() string) (stop func()) {
 	began := time.Now()
 	tick := time.NewTicker(installPulse)

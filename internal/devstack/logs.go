@@ -10,16 +10,16 @@ import (
 )
 
 const (
-	// tailBytes is how far back Tail looks: some 300 long lines.
+	// tailBytes is the size of the part that Tail reads: about 300 long lines.
 	tailBytes = 64 << 10
-	// failureLines is how much of a log an error message quotes: the reason
-	// stands in the last few lines of both servers.
+	// failureLines is the number of log lines in an error message. Both servers log the cause of a
+	// failure in their last few lines.
 	failureLines = 15
 )
 
-// Tail returns up to the given number of last lines of the file, without the
-// final newline, for use in an error message. It looks at the last 64 KiB only.
-// A file that can't be read yields one line that says so.
+// Tail returns at most the given number of last lines of the file, without the final newline, for
+// an error message. It reads only the last 64 KiB. If the file can't be read, it returns one line
+// with that error.
 func Tail(path string, lines int) string {
 	text, err := lastBytes(path, tailBytes)
 	if err != nil {
@@ -53,8 +53,8 @@ func lastBytes(path string, limit int64) (string, error) {
 	return string(content), err
 }
 
-// newLog opens an empty log and keeps the one before it as path.old, because
-// after a crash the reason stands in the log of the previous run.
+// newLog opens an empty log and keeps the previous one as path.old. After a crash the cause is in
+// the log of the previous run.
 func newLog(path string) (*os.File, error) {
 	if err := os.Rename(path, path+".old"); err != nil && !os.IsNotExist(err) {
 		return nil, errors.Wrap(err, "keep the previous log")

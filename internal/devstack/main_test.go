@@ -12,13 +12,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// parentDir names the variable that turns the test binary into a program which
-// starts both servers in that directory and then waits to be killed.
+// parentDir names a variable that changes the behaviour of the test binary: it starts both servers
+// in that directory and waits to be killed.
 const parentDir = "EARSHOT_DEVSTACK_TEST_PARENT"
 
-// parentState is what such a program prints, as one line of JSON.
+// parentState is the output of such a program, as one line of JSON.
 type parentState struct {
-	Postgres, Temporal int // process numbers
+	Postgres, Temporal int // process ids
 	URL                string
 }
 
@@ -53,11 +53,11 @@ func beParent(dir string) error {
 	select {} // until it is killed
 }
 
-// repository is the root of the repository.
+// repository returns the root of the repository.
 func repository() string { return filepath.Join("..", "..") }
 
-// reachableDir is a temporary directory that the user postgres can enter; the
-// parent of t.TempDir is closed to others.
+// reachableDir returns a temporary directory that the user postgres can enter. The parent of
+// t.TempDir is closed to other users.
 func reachableDir(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -15,13 +15,13 @@ import (
 	"earshot/internal/needs"
 )
 
-// InstallVariable permits the installation of Postgres with apt-get when it is 1.
+// InstallVariable permits the installation of Postgres with apt-get if it is 1.
 const InstallVariable = "EARSHOT_INSTALL"
 
-// permission is nil when Postgres may be installed: the environment says so, this is
-// CI, or the person at the terminal does. The error says what to run.
+// permission returns nil if Postgres may be installed. The environment, a CI system, or the user at
+// the terminal can permit it. The error lists the commands to run.
 func permission(ctx context.Context) error {
-	ci, _ := strconv.ParseBool(os.Getenv("CI")) // as every system of CI sets it
+	ci, _ := strconv.ParseBool(os.Getenv("CI")) // set by every CI system
 	if ci || os.Getenv(InstallVariable) == "1" {
 		return nil
 	}
@@ -32,7 +32,7 @@ func permission(ctx context.Context) error {
 	return agreed(ctx, os.Stdin, os.Stderr)
 }
 
-// installation is what would be run, a line each.
+// installation returns the commands to run, one per line.
 func installation() string {
 	var lines []string
 	for _, args := range installCommands(needs.Named(postgresName).Debian) {
@@ -41,12 +41,12 @@ func installation() string {
 	return strings.Join(lines, "\n")
 }
 
-// agreed asks a person.
+// agreed asks the user.
 func agreed(ctx context.Context, in io.Reader, out io.Writer) error {
 	fmt.Fprintf(out, "\nNo Postgres found. To install one from the system's packages, this would be run as root:\n%s\nType yes to go on: ", installation())
 	answer := make(chan string, 1)
 	go func() {
-		text, _ := bufio.NewReader(in).ReadString('\n') // without an answer it isn't yes
+		text, _ := bufio.NewReader(in).ReadString('\n') // no input counts as no
 		answer <- text
 	}()
 	select {

@@ -11,32 +11,32 @@ import (
 )
 
 const (
-	// loopback is the only address that anything here listens on.
+	// loopback is the only address that these servers listen on.
 	loopback = "127.0.0.1"
-	// LowestPort is the first that is chosen. It leaves the range below 10000 to what people start by hand
-	// (5432, 7233, 8080, 8233, 9090, …).
+	// LowestPort is the lowest port that is chosen. Ports below 10000 are left to programs that
+	// people start by hand (5432, 7233, 8080, 8233, 9090, …).
 	LowestPort = 10000
-	// EphemeralPorts is the first that is not: it is where Linux begins to hand out ports for outgoing
-	// connections; any of those can hold a port from here on.
+	// EphemeralPorts is the first port above the range. From here on Linux assigns ports to
+	// outgoing connections, so any of them may be in use.
 	EphemeralPorts = 32768
-	// portTries is far more than needed: on a busy machine a few hundred of
-	// the 22,768 ports are taken.
+	// portTries is far more than necessary. On a busy machine a few hundred of the 22,768 ports are
+	// taken.
 	portTries = 200
-	// portDialTimeout bounds the question whether somebody answers; on the
-	// loopback interface the answer comes in microseconds.
+	// portDialTimeout bounds the check for a listener. On the loopback interface the answer comes
+	// in microseconds.
 	portDialTimeout = 200 * time.Millisecond
 )
 
-// handedOut remembers the random ports of this process, so that two servers
-// that start at the same time never get the same one.
+// handedOut records the random ports of this process, so that two servers that start at the same
+// time never get the same one.
 var handedOut sync.Map
 
-// FreePort returns a TCP port of 127.0.0.1 that nobody listens on: preferred if
-// it is free, else a random one from 10000 to 32767. Moved says that preferred
-// was not zero and was taken. The port is not reserved: whoever binds it must
-// be ready to lose the race against another process.
+// FreePort returns a TCP port of 127.0.0.1 without a listener. It returns preferred if that is
+// free, and otherwise a random port from 10000 to 32767. Moved reports that preferred was not zero
+// and was taken. The port is not reserved, so another process may take it before the caller binds
+// it.
 //
-// The error says that no free port was found.
+// The error means that no free port was found.
 func FreePort(preferred int) (port int, moved bool, err error) {
 	if preferred > 0 && portFree(preferred) {
 		return preferred, false, nil
@@ -54,7 +54,7 @@ func FreePort(preferred int) (port int, moved bool, err error) {
 	return 0, false, errors.Errorf("no free port found between %d and %d", LowestPort, EphemeralPorts-1)
 }
 
-// choosePort is FreePort that reports when the port moved.
+// choosePort is FreePort with a report when the port moved.
 func choosePort(preferred int, what string, report Report) (int, error) {
 	port, moved, err := FreePort(preferred)
 	if err != nil {
@@ -66,8 +66,8 @@ func choosePort(preferred int, what string, report Report) (int, error) {
 	return port, nil
 }
 
-// portFree dials first, because on macOS a bind to 127.0.0.1 succeeds beside a
-// listener on all addresses.
+// portFree dials first, because on macOS a bind to 127.0.0.1 succeeds despite a listener on all
+// addresses.
 func portFree(port int) bool {
 	address := hostPort(port)
 	if conn, err := net.DialTimeout("tcp", address, portDialTimeout); err == nil {

@@ -17,33 +17,33 @@ import (
 
 const (
 	postgresName = "postgres"
-	// postgresReady bounds a start; a start after a crash replays the log
-	// first, which for a developer's data is a matter of seconds.
+	// postgresReady bounds a start. After a crash the start replays the log, which takes seconds
+	// with a developer's data.
 	postgresReady = 30 * time.Second
-	// postgresGrace is for the checkpoint of a fast shutdown.
+	// postgresGrace allows for the checkpoint of a fast shutdown.
 	postgresGrace = 20 * time.Second
-	// maxConnections is enough for test packages that run side by side with a
-	// pool each, and cheap: some 20 kB of shared memory a slot.
+	// maxConnections is enough for test packages that run in parallel with a pool each. A slot
+	// costs only about 20 kB of shared memory.
 	maxConnections = 200
-	// startTries: a port is lost to a neighbour once in a blue moon, twice in
-	// a row never.
+	// startTries bounds the starts with a new port. Losing a port to another process is rare, and
+	// losing two in a row is practically impossible.
 	startTries = 3
 )
 
-// PostgresOptions says where and how a cluster runs.
+// PostgresOptions configures a cluster.
 type PostgresOptions struct {
-	// Dir holds the data, the password, the log: made if it isn't there. Two
-	// running programs can't share one.
+	// Dir contains the data, the password and the log. It is created if necessary. Two running
+	// programs can't share one.
 	Dir string
-	// Port is the preferred one; if it is 0 or taken, a free one is chosen.
+	// Port is the preferred port. If it is 0 or taken, a free port is chosen.
 	Port int
-	// Durable keeps data over a power cut. Without it commits are fast and a
-	// crash of the machine may ruin the cluster: for tests.
+	// Durable keeps the data after a power failure. Without it commits are fast, but a crash of the
+	// machine may corrupt the cluster: for tests.
 	Durable bool
-	// Password is the superuser's of a cluster that is made; "" makes one up.
+	// Password is the superuser's password of a new cluster. If it is empty, a random one is
+	// generated.
 	Password string
-	// Follow makes the cluster, if there is none, as a hot standby of this one, which has
-	// to run and be durable.
+	// Follow creates a new cluster as a hot standby of this one, which has to run and be durable.
 	Follow *Postgres
 	Report Report
 }
@@ -56,9 +56,9 @@ type Postgres struct {
 	bin      binaries
 }
 
-// StartPostgres makes the cluster if there is none and starts it; it returns
-// when the cluster answers. Ctx bounds the start only. The error says what is
-// missing on the machine, or quotes the end of the log.
+// StartPostgres creates the cluster if there is none, starts it, and returns when it answers. Ctx
+// bounds only the start. The error names the programs that are missing, or quotes the end of the
+// log.
 func StartPostgres(ctx context.Context, o PostgresOptions) (*Postgres, error) {
 	dir, err := filepath.Abs(o.Dir)
 	if err != nil {
@@ -82,8 +82,8 @@ func StartPostgres(ctx context.Context, o PostgresOptions) (*Postgres, error) {
 		case p.process.logSays("address already in use") && try < startTries:
 			o.Port = 0
 		case p.process.logSays("pre-existing shared memory") && time.Now().Before(deadline):
-			// Backends of a killed server notice within moments that they are
-			// orphans, and until then hold its memory.
+			// Backends of a killed server notice within moments that they are orphans. Until then
+			// they hold its memory.
 		default:
 			return nil, errors.Wrapf(err, "start Postgres (end of %s follows; to begin anew remove %s)\n%s",
 				p.Log(), o.Dir, Tail(p.Log(), failureLines))
@@ -91,8 +91,8 @@ func StartPostgres(ctx context.Context, o PostgresOptions) (*Postgres, error) {
 	}
 }
 
-// startPostgres tries once. With an error it returns a Postgres too if it came
-// as far as a process, whose log then holds the reason.
+// startPostgres tries once. On an error it also returns a Postgres if the process was started,
+// because its log contains the cause.
 func startPostgres(ctx context.Context, o PostgresOptions) (*Postgres, error) {
 	held, err := takeClaim(ctx, o.Dir, postgresName, syscall.SIGINT, o.Report)
 	if err != nil {
@@ -104,7 +104,7 @@ func startPostgres(ctx context.Context, o PostgresOptions) (*Postgres, error) {
 		return nil, err
 	}
 	if err := p.process.awaitReady(ctx, postgresReady, p.ping); err != nil {
-		_ = p.Stop(ctx) // the error of the start says more
+		_ = p.Stop(ctx) // the error of the start is more useful
 		return p, err
 	}
 	return p, nil
@@ -130,12 +130,12 @@ func launchPostgres(ctx context.Context, o PostgresOptions, held *claim) (*Postg
 	process, err := startChild(spec{
 		name: postgresName,
 		path: bin.postgres(),
-		dir:  "/", // the user may not be able to enter ours
+		dir:  "/", // the user may not be able to enter our directory
 		args: append([]string{"-D", c.data()}, settings(port, o.Durable)...),
 		env:  postgresEnv(),
 		log:  filepath.Join(o.Dir, postgresName+".log"),
 		user: c.user,
-		stop: syscall.SIGINT, // fast shutdown: ends sessions, writes a checkpoint
+		stop: syscall.SIGINT, // a fast shutdown: ends sessions, writes a checkpoint
 	}, held)
 	if err != nil {
 		return nil, err
@@ -143,30 +143,30 @@ func launchPostgres(ctx context.Context, o PostgresOptions, held *claim) (*Postg
 	return &Postgres{process: process, port: port, password: password, bin: bin}, nil
 }
 
-// settings go on the command line, not into a file, so that each start can
-// choose another port and another durability.
+// settings are passed on the command line and not in a file, so that each start can choose another
+// port and durability.
 func settings(port int, durable bool) []string {
 	pairs := []string{
 		"listen_addresses=" + loopback,
 		"port=" + strconv.Itoa(port),
-		"unix_socket_directories=", // a socket's path may be at most 107 bytes long
+		"unix_socket_directories=", // disabled, because the path of a socket may have at most 107 bytes
 		"max_connections=" + strconv.Itoa(maxConnections),
 		"timezone=UTC",
 		"log_timezone=UTC",
-		"shared_buffers=256MB", // what a test or a trial works on fits, and a laptop has it to spare
+		"shared_buffers=256MB", // enough for the data of a test or trial, and affordable on a laptop
 	}
 	if durable {
-		// A checkpoint each few minutes under load, and not each minute: the first change of a
-		// page after it writes the whole page into the log.
+		// A checkpoint every few minutes under load, in place of every minute. After a checkpoint,
+		// the first change of a page writes the whole page into the log.
 		pairs = append(pairs, "max_wal_size=2GB")
 	} else {
 		pairs = append(pairs,
 			"fsync=off", "synchronous_commit=off", "full_page_writes=off",
-			"wal_level=minimal", "max_wal_senders=0", // minimal refuses to start with senders
-			// Each connection would compile the same statements anew. The rules of the fault
-			// harness took 46 s with it and 9 s without.
+			"wal_level=minimal", "max_wal_senders=0", // with minimal the server refuses to start with senders
+			// Each connection would compile the same statements again. The rules of the fault
+			// harness took 46 s with JIT and 9 s without.
 			"jit=off",
-			// It would come by at each of hundreds of databases that live for seconds.
+			// Autovacuum would visit hundreds of databases that exist for seconds.
 			"autovacuum_naptime=1h",
 		)
 	}
@@ -189,25 +189,24 @@ func (p *Postgres) URL(database string) string {
 	return u.String()
 }
 
-// Programs is the directory of Postgres's own programs, such as pg_dump, of the cluster's
-// version.
+// Programs returns the directory of Postgres's programs of the same version, such as pg_dump.
 func (p *Postgres) Programs() string { return p.bin.dir }
 
-// Port returns the port that the cluster listens on, at 127.0.0.1 only.
+// Port returns the cluster's port. It listens only on 127.0.0.1.
 func (p *Postgres) Port() int { return p.port }
 
-// Log returns the path of the server's log; the previous run's is beside it
-// with ".old" at its end.
+// Log returns the path of the server's log. The previous run's log is beside it with the suffix
+// ".old".
 func (p *Postgres) Log() string { return p.process.log }
 
-// Done is closed when the server has ended, for whatever reason.
+// Done returns a channel that is closed when the server has ended for any reason.
 func (p *Postgres) Done() <-chan struct{} { return p.process.done }
 
-// Used is the processor time of a server that has ended.
+// Used returns the processor time of a server that has ended.
 func (p *Postgres) Used() time.Duration { return p.process.used() }
 
-// CreateDatabase makes the database if it isn't there. Two callers at the same
-// time both succeed.
+// CreateDatabase creates the database if it doesn't exist. If two callers run at the same time,
+// both succeed.
 func (p *Postgres) CreateDatabase(ctx context.Context, name string) error {
 	conn, err := pgx.Connect(ctx, p.URL("postgres"))
 	if err != nil {
@@ -225,7 +224,7 @@ func (p *Postgres) CreateDatabase(ctx context.Context, name string) error {
 	_, err = conn.Exec(ctx, fmt.Sprintf("CREATE DATABASE %s", pgx.Identifier{name}.Sanitize()))
 	var refused *pgconn.PgError
 	if errors.As(err, &refused) && (refused.Code == "42P04" || refused.Code == "23505") {
-		return nil // duplicate_database, unique_violation: somebody was faster
+		return nil // duplicate_database, unique_violation: another caller was faster
 	}
 	if err != nil {
 		return errors.Wrapf(err, "create database %s", name)
@@ -233,20 +232,19 @@ func (p *Postgres) CreateDatabase(ctx context.Context, name string) error {
 	return nil
 }
 
-// Stop shuts the cluster down: sessions end, data is written, the process is
-// waited for. If ctx ends first, or after 20 s, the shutdown becomes immediate,
-// which the next start repairs, and Stop returns an error. Stopping twice is
-// allowed.
+// Stop shuts the cluster down: it ends the sessions, writes the data, and waits for the process. If
+// ctx ends first, or after 20 s, Stop shuts the server down immediately and returns an error. The
+// next start then recovers the data. Stopping twice is allowed.
 func (p *Postgres) Stop(ctx context.Context) error {
 	return p.process.stop(ctx, postgresGrace, syscall.SIGINT, syscall.SIGQUIT)
 }
 
-// Kill ends the server as kill -9 does and waits for it. Its sessions notice by
-// themselves that they are orphans; the next start repairs what they left.
+// Kill ends the server like kill -9 and waits for it. Its sessions notice by themselves that they
+// are orphans. The next start recovers the data.
 func (p *Postgres) Kill() { p.process.kill() }
 
-// ping asks for one answer with the password, so that a stranger on the port
-// doesn't count.
+// ping requires an answer with the right password, so that another server on the port doesn't
+// count.
 func (p *Postgres) ping(ctx context.Context) error {
 	conn, err := pgx.Connect(ctx, p.URL("postgres"))
 	if err != nil {

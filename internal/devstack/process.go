@@ -12,16 +12,16 @@ import (
 )
 
 const (
-	// readyPause lies between two questions whether a server is ready: short
-	// against the second or two that a start takes, long against a question.
+	// readyPause is the interval between readiness checks. It is short compared to a start of one
+	// or two seconds, and long compared to a check.
 	readyPause = 25 * time.Millisecond
-	// killWait follows each signal harder than the first: on SIGQUIT Postgres
-	// gives its own children 5 s before it kills them.
+	// killWait is the wait after each stronger signal. On SIGQUIT Postgres gives its own children 5
+	// s before it kills them.
 	killWait = 7 * time.Second
 )
 
-// child is a running server. Done is closed when it has ended, its claim is
-// free again and outcome is set.
+// child is a running server. Done is closed when it has ended, its claim is released and outcome is
+// set.
 type child struct {
 	cmd     *exec.Cmd
 	name    string
@@ -30,20 +30,20 @@ type child struct {
 	outcome error
 }
 
-// spec is how to start a child.
+// spec describes the start of a child.
 type spec struct {
 	name string         // "postgres", for messages
 	path string         // the binary
 	dir  string         // where it runs; "": where the caller does
 	args []string       // without the binary
 	env  []string       // the whole environment
-	log  string         // where its output goes
+	log  string         // file for its output
 	user *account       // nil: as the caller
-	stop syscall.Signal // asks it to end in order; sent too when this process dies
+	stop syscall.Signal // asks it to stop in order; also sent when this process dies
 }
 
-// startChild starts the server and returns as soon as its process exists. The
-// claim is released when the process has ended; on an error it is still held.
+// startChild starts the server and returns as soon as its process exists. The claim is released
+// when the process has ended. On an error it is still held.
 func startChild(s spec, c *claim) (*child, error) {
 	log, err := newLog(s.log)
 	if err != nil {
@@ -66,9 +66,9 @@ func startChild(s spec, c *claim) (*child, error) {
 	return p, nil
 }
 
-// run starts the process and stays until it has ended. The death signal on
-// Linux comes when the thread that started the process ends, not the program;
-// so this goroutine keeps its thread for as long as the process lives.
+// run starts the process and waits until it has ended. On Linux the death signal is sent when the
+// starting thread ends, not the program. So this goroutine keeps its thread as long as the process
+// lives.
 func (p *child) run(started chan<- error, c *claim) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -83,18 +83,18 @@ func (p *child) run(started chan<- error, c *claim) {
 		return
 	}
 	started <- nil
-	_ = p.cmd.Wait() // what it would say stands in ProcessState
+	_ = p.cmd.Wait() // ProcessState has the result
 	p.outcome = errors.Errorf("%s ended with %s", p.name, p.cmd.ProcessState)
 	c.forget()
 	c.release()
 	close(p.done)
 }
 
-// stop asks the process to end by the first signal and waits. When the grace
-// period or ctx is over the other signals follow, then SIGKILL, which is an
-// error. A process that has ended already is none.
+// stop sends the first signal and waits for the process to end. After the grace period, or when ctx
+// ends, it sends the stronger signals and finally SIGKILL, which returns an error. If the process
+// has ended already, stop returns nil.
 func (p *child) stop(ctx context.Context, grace time.Duration, first syscall.Signal, harder ...syscall.Signal) error {
-	_ = p.cmd.Process.Signal(first) // fails only when the process has ended
+	_ = p.cmd.Process.Signal(first) // fails only if the process has ended
 	if p.await(ctx, grace) {
 		return nil
 	}
@@ -107,21 +107,21 @@ func (p *child) stop(ctx context.Context, grace time.Duration, first syscall.Sig
 	return errors.Errorf("%s is still there after SIGKILL", p.name)
 }
 
-// used is the processor time of a process that has ended, and of its own children.
+// used returns the processor time of a process that has ended, including its children.
 func (p *child) used() time.Duration {
 	if p.cmd.ProcessState == nil {
-		return 0 // it could not be ended
+		return 0 // the process could not be ended
 	}
 	return p.cmd.ProcessState.UserTime() + p.cmd.ProcessState.SystemTime()
 }
 
-// kill ends the process without a word and waits for it.
+// kill kills the process and waits for its end.
 func (p *child) kill() {
-	_ = p.cmd.Process.Kill() // fails only when the process has ended
+	_ = p.cmd.Process.Kill() // fails only if the process has ended
 	<-p.done
 }
 
-// await says whether the process ended before ctx and before the limit.
+// await reports whether the process ended before ctx and before the limit.
 func (p *child) await(ctx context.Context, limit time.Duration) bool {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
@@ -139,13 +139,13 @@ func (p *child) await(ctx context.Context, limit time.Duration) bool {
 	}
 }
 
-// awaitReady asks probe until it returns nil. The error is that of the ended
-// process, or of the last question when ctx or the limit is over.
+// awaitReady repeats probe until it returns nil. The error is that of the process if it ended, or
+// of the last probe when ctx or the limit is over.
 func (p *child) awaitReady(ctx context.Context, limit time.Duration, probe func(context.Context) error) error {
 	tooLate := errors.Errorf("%s is not ready after %s", p.name, limit)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, tooLate)
 	defer cancel()
-	go func() { // a question to a dead server must not hang
+	go func() { // a probe of a dead server must not hang
 		select {
 		case <-p.done:
 			cancel()
@@ -174,8 +174,7 @@ func (p *child) awaitReady(ctx context.Context, limit time.Duration, probe func(
 	}
 }
 
-// logSays says whether the log of the current run holds one of the words, in
-// any case.
+// logSays reports whether the log of the current run contains one of the words, ignoring case.
 func (p *child) logSays(words ...string) bool {
 	text, err := lastBytes(p.log, tailBytes)
 	if err != nil {

@@ -7,10 +7,9 @@ import (
 	"syscall"
 )
 
-// attributes puts a child into a process group of its own, so that Ctrl-C in
-// the terminal reaches only us, and has the kernel send it the signal when we
-// die. The runtime sets the latter after the change of user, which would have
-// cleared it.
+// attributes puts a child into its own process group, so that Ctrl-C in the terminal reaches only
+// this program. The kernel sends the child the signal when this program dies. The runtime sets that
+// signal after the change of user, which would have cleared it.
 func attributes(onDeath syscall.Signal) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: onDeath}
 }

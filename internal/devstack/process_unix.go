@@ -9,9 +9,9 @@ import (
 	"syscall"
 )
 
-// attributes puts a child into a process group of its own, so that Ctrl-C in
-// the terminal reaches only us. There is no death signal here: a server that
-// outlives us is stopped by the next start in its directory.
+// attributes puts a child into its own process group, so that Ctrl-C in the terminal reaches only
+// this program. There is no death signal here. The next start in the directory stops a server that
+// outlives this program.
 func attributes(syscall.Signal) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true}
 }

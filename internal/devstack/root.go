@@ -7,8 +7,8 @@ import (
 	"github.com/go-faster/errors"
 )
 
-// RepositoryRoot is the directory at or above the current one that holds
-// tools/go.mod, for TemporalBinary.
+// RepositoryRoot returns the directory that contains tools/go.mod, at or above the current one.
+// TemporalBinary needs it.
 func RepositoryRoot() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {

@@ -11,11 +11,11 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// standbyPoll is how often the primary is asked whether its standby follows.
+// standbyPoll is the interval for checking whether the standby follows.
 const standbyPoll = 20 * time.Millisecond
 
-// copyOf makes the cluster as a standby of a running one: a copy of its files, which
-// follows it from its start on.
+// copyOf creates the cluster as a standby of a running one. It copies the files, and the standby
+// follows the primary from its start on.
 func (c cluster) copyOf(ctx context.Context, bin binaries, primary *Postgres, report Report) (password string, err error) {
 	report.say("copying the Postgres at port %d into %s", primary.port, c.home)
 	if err := c.writePassword(primary.password); err != nil {
@@ -27,7 +27,7 @@ func (c cluster) copyOf(ctx context.Context, bin binaries, primary *Postgres, re
 	cmd := c.user.command(ctx, "/", filepath.Join(bin.dir, "pg_basebackup"),
 		"--host="+loopback, "--port="+strconv.Itoa(primary.port), "--username="+superuser, "--pgdata="+c.halfMade(),
 		"--write-recovery-conf", "--checkpoint=fast", "--no-sync")
-	// Not an argument, which everybody on the machine can read.
+	// The environment hides the password; all users of the machine can read arguments.
 	cmd.Env = append(cmd.Env, "PGPASSWORD="+primary.password)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", errors.Wrapf(err, "run pg_basebackup: %s", bytes.TrimSpace(out))
@@ -35,8 +35,8 @@ func (c cluster) copyOf(ctx context.Context, bin binaries, primary *Postgres, re
 	return primary.password, c.putInPlace()
 }
 
-// Synchronize makes each commit wait from now on until a standby has it, too. It
-// returns when one follows; ctx bounds the wait.
+// Synchronize makes each later commit wait until a standby has it, too. It returns when a standby
+// follows. Ctx bounds the wait.
 func (p *Postgres) Synchronize(ctx context.Context) error {
 	conn, err := pgx.Connect(ctx, p.URL("postgres"))
 	if err != nil {
@@ -67,7 +67,7 @@ func (p *Postgres) Synchronize(ctx context.Context) error {
 	}
 }
 
-// Promote makes a standby the primary and returns when it takes writes.
+// Promote makes a standby the primary and returns when it accepts writes.
 func (p *Postgres) Promote(ctx context.Context) error {
 	conn, err := pgx.Connect(ctx, p.URL("postgres"))
 	if err != nil {

@@ -29,7 +29,7 @@ func TestAStandbyHasWhatWasCommittedAndTakesOverWhenThePrimaryIsKilled(t *testin
 	require.Equal(t, "kept", readNote(t, standby.URL("postgres")))
 	execute(t, standby, "INSERT INTO notes VALUES ('and written to')")
 
-	// Started by mistake, it must not take what the new primary doesn't have.
+	// A former primary that is started by mistake must not accept writes.
 	again := startPostgresIn(t, PostgresOptions{Dir: dir, Durable: true})
 	ctx, cancel := context.WithCancel(t.Context())
 	waiting := connect(t, again.URL("postgres"))

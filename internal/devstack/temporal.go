@@ -22,63 +22,61 @@ import (
 
 const (
 	temporalName = "temporal"
-	// temporalReady is some twenty times what a start takes on two idle cores.
+	// temporalReady is about twenty times the duration of a start on two idle cores.
 	temporalReady = 60 * time.Second
-	// temporalGrace: an orderly stop takes some 3 s, of which 2 s are fixed
+	// temporalGrace allows for an orderly stop, which takes about 3 s. Of these, 2 s are fixed
 	// waits of the server.
 	temporalGrace = 15 * time.Second
-	// Headless as TemporalOptions.UIPort means no web UI.
+	// Headless as TemporalOptions.UIPort disables the web UI.
 	Headless = -1
-	// defaultNamespace is made by the dev server whatever else it is told.
+	// defaultNamespace always exists on a dev server.
 	defaultNamespace = "default"
 )
 
-// dynamicConfig makes the dev server prompt and fair, at a cost that doesn't matter for
-// one host with a handful of namespaces.
+// dynamicConfig makes the dev server prompt and fair. The cost doesn't matter for one host with a
+// few namespaces.
 var dynamicConfig = []string{
-	// By default timers that are due within a second wait for each other, so a
-	// timer of a millisecond takes one second, and each retry up to one more.
+	// By default the server delays timers by up to a second to fire them together. So a timer of a
+	// millisecond takes one second, and each retry up to one second more.
 	`history.timerProcessorMaxTimeShift="1ms"`,
-	// The workers that run schedules in a namespace that is registered later
-	// start at the next refresh, by default up to 2 s later.
+	// The system workers that run schedules in a new namespace start at the next refresh, by
+	// default up to 2 s later.
 	`system.namespaceCacheRefreshInterval="200ms"`,
-	// Queues are shared between organizations, as they should be in production.
+	// Organizations share task queues fairly, as they should in production.
 	`matching.enableFairness=true`,
-	// By default what is known of the last 128,000 runs stays in memory for an hour, and
-	// each collection of garbage looks through it, with both processors of a small
-	// machine for a third of a second. 2,000 are more than are open at once here.
+	// By default the state of the last 128,000 workflows stays in memory for an hour. Each garbage
+	// collection scans it, with both processors of a small machine for a third of a second. A limit
+	// of 2,000 exceeds the number of workflows that are open here.
 	`history.hostLevelCacheMaxSize=2000`,
 }
 
-// cachedAttributes has search attributes read from memory, as in production: those that
-// are registered are known 200 ms later. The dev server reads them from the database for
-// each list, and takes whatever goes wrong there for a namespace that isn't there. SQLite
-// has one connection, and a request that a browser gives up interrupts what others read
-// on it, for up to a second and a half: the web UI then said "Namespace default is not
-// found".
+// cachedAttributes makes the server read search attributes from memory, as in production. New
+// attributes are available 200 ms later. By default the dev server reads them from the database for
+// each list and treats every error as a missing namespace. SQLite has one connection, and a request
+// that a browser cancels interrupts other reads on it for up to 1.5 s. The web UI then showed
+// "Namespace default is not found".
 const cachedAttributes = `system.forceSearchAttributesCacheRefreshOnRead=false`
 
-// sqlitePragmas let the database file lose its last moments when the machine
-// loses power, not when the server is killed: waiting for the disk at each step
-// of each workflow would make a delivery take a hundred times as long.
+// sqlitePragmas let the database file lose the last moments in a power failure, but not when the
+// server is killed. Waiting for the disk at each step of a workflow would make a delivery a hundred
+// times slower.
 var sqlitePragmas = []string{"journal_mode=WAL", "synchronous=OFF"}
 
-// TemporalOptions says where and how a dev server runs.
+// TemporalOptions configures a dev server.
 type TemporalOptions struct {
-	// Dir holds the log and the database file: made if it isn't there. Two
-	// running programs can't share one.
+	// Dir contains the log and the database file. It is created if necessary. Two running programs
+	// can't share one.
 	Dir string
-	// DatabaseFile keeps workflows over a restart; without it they live in
-	// memory.
+	// DatabaseFile keeps workflows over a restart. Without it they are only in memory.
 	DatabaseFile bool
-	// Port and UIPort are the preferred ones; if one is 0 or taken, a free one
-	// is chosen. UIPort may be Headless.
+	// Port and UIPort are the preferred ports. If one is 0 or taken, a free port is chosen. UIPort
+	// may be Headless.
 	Port, UIPort int
 	// Binary is the path of a temporal CLI, see TemporalBinary.
 	Binary string
-	// Namespaces are made at the start, besides "default".
+	// Namespaces are created at the start, in addition to "default".
 	Namespaces []string
-	// ExtraArgs follow ours on the command line, so they win. Relative paths
+	// ExtraArgs follow our arguments on the command line, so they take precedence. Relative paths
 	// are relative to the caller's directory.
 	ExtraArgs []string
 	Report    Report
@@ -90,12 +88,11 @@ type Temporal struct {
 	port    int
 	uiPort  int
 	durable bool
-	tls     *tls.Config // nil: plain
+	tls     *tls.Config // nil without TLS
 }
 
-// StartTemporal starts the server; it returns when workflows can be started in
-// all of its namespaces and the web UI answers. Ctx bounds the start only. The
-// error quotes the end of the log.
+// StartTemporal starts the server. It returns when all of its namespaces accept workflows and the
+// web UI answers. Ctx bounds only the start. The error quotes the end of the log.
 func StartTemporal(ctx context.Context, o TemporalOptions) (*Temporal, error) {
 	dir, err := filepath.Abs(o.Dir)
 	if err != nil {
@@ -116,16 +113,16 @@ func StartTemporal(ctx context.Context, o TemporalOptions) (*Temporal, error) {
 		if t == nil {
 			return nil, errors.Wrap(err, "start Temporal")
 		}
-		// The server has internal listeners too, on ports that can't be
-		// chosen; another start gets other ones.
+		// The server also has internal listeners on ports that can't be chosen. Another start uses
+		// other ports.
 		if try == startTries || !t.process.logSays("address already in use") {
 			return nil, errors.Wrapf(err, "start Temporal (end of %s follows)\n%s", t.Log(), Tail(t.Log(), failureLines))
 		}
 	}
 }
 
-// startTemporal tries once. With an error it returns a Temporal too if it came
-// as far as a process, whose log then holds the reason.
+// startTemporal tries once. On an error it also returns a Temporal if the process was started,
+// because its log contains the cause.
 func startTemporal(ctx context.Context, o TemporalOptions) (*Temporal, error) {
 	held, err := takeClaim(ctx, o.Dir, temporalName, syscall.SIGINT, o.Report)
 	if err != nil {
@@ -137,7 +134,7 @@ func startTemporal(ctx context.Context, o TemporalOptions) (*Temporal, error) {
 		return nil, err
 	}
 	if err := t.awaitReady(ctx, temporalReady, append([]string{defaultNamespace}, o.Namespaces...)); err != nil {
-		_ = t.Stop(ctx) // the error of the start says more
+		_ = t.Stop(ctx) // the error of the start is more useful
 		return t, err
 	}
 	return t, nil
@@ -160,9 +157,9 @@ func launchTemporal(o TemporalOptions, held *claim) (*Temporal, error) {
 	}
 	env := temporalEnv(o.Dir)
 	if o.DatabaseFile {
-		// Garbage is collected when the heap has grown fivefold: it is small, and a
-		// collection takes the processors from the services beside it. Without a file it
-		// isn't: a test run's namespaces would take 5 GB.
+		// Collect garbage when the heap has grown fivefold. The heap is small, and a collection
+		// takes processor time from the services on the same machine. Without a file the heap is
+		// large: the namespaces of a test run would take 5 GB.
 		env = append(env, "GOGC=400")
 	}
 	t.process, err = startChild(spec{
@@ -179,8 +176,7 @@ func launchTemporal(o TemporalOptions, held *claim) (*Temporal, error) {
 	return t, nil
 }
 
-// args names every port that can be named: left alone, the server takes ports
-// from the range of outgoing connections.
+// args sets every port that can be set. By default the server takes ports from the ephemeral range.
 func (t *Temporal) args(o TemporalOptions) ([]string, error) {
 	args := []string{
 		"server", "start-dev",
@@ -216,8 +212,8 @@ func (t *Temporal) args(o TemporalOptions) ([]string, error) {
 	return append(args, o.ExtraArgs...), nil
 }
 
-// temporalEnv is the caller's environment without what the CLI would obey: its
-// TEMPORAL_… variables and the settings in the person's home.
+// temporalEnv removes variables that would affect the CLI from the caller's environment: TEMPORAL_…
+// variables and the settings in the user's home.
 func temporalEnv(home string) []string {
 	var env []string
 	for _, pair := range os.Environ() {
@@ -240,17 +236,16 @@ func (t *Temporal) UIURL() string {
 	return "http://" + hostPort(t.uiPort)
 }
 
-// Log returns the path of the server's log; the previous run's is beside it
-// with ".old" at its end.
+// Log returns the path of the server's log. The previous run's log is beside it with the suffix
+// ".old".
 func (t *Temporal) Log() string { return t.process.log }
 
-// Done is closed when the server has ended, for whatever reason.
+// Done returns a channel that is closed when the server has ended for any reason.
 func (t *Temporal) Done() <-chan struct{} { return t.process.done }
 
-// Stop ends the server and waits for it. With a database file it is asked to
-// stop and gets 15 s, or until ctx ends, before it is killed, which is an
-// error; without one there is nothing to save and it is killed at once.
-// Stopping twice is allowed.
+// Stop ends the server and waits for it. A server with a database file gets 15 s to stop, or until
+// ctx ends. After that Stop kills it and returns an error. A server without a file has nothing to
+// save, so Stop kills it immediately. Stopping twice is allowed.
 func (t *Temporal) Stop(ctx context.Context) error {
 	if !t.durable {
 		return t.process.stop(ctx, killWait, syscall.SIGKILL)
@@ -258,13 +253,13 @@ func (t *Temporal) Stop(ctx context.Context) error {
 	return t.process.stop(ctx, temporalGrace, syscall.SIGINT)
 }
 
-// Used is the processor time of a server that has ended.
+// Used returns the processor time of a server that has ended.
 func (t *Temporal) Used() time.Duration { return t.process.used() }
 
-// Kill ends the server as kill -9 does and waits for it.
+// Kill ends the server like kill -9 and waits for it.
 func (t *Temporal) Kill() { t.process.kill() }
 
-// client is one that says nothing.
+// client returns a client without a log.
 func (t *Temporal) client() (client.Client, error) {
 	c, err := client.NewLazyClient(client.Options{
 		HostPort:          t.Address(),
@@ -299,9 +294,8 @@ func (t *Temporal) awaitReady(ctx context.Context, limit time.Duration, namespac
 	})
 }
 
-// namespaceReady asks for a workflow that doesn't exist: only a server whose
-// frontend knows the namespace and whose history service owns its shard can say
-// so.
+// namespaceReady describes a workflow that doesn't exist. The right answer requires that the
+// frontend has the namespace and that the history service owns the shard.
 func namespaceReady(ctx context.Context, service workflowservice.WorkflowServiceClient, name string) error {
 	_, err := service.DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: name})
 	if err != nil {
@@ -318,8 +312,8 @@ func namespaceReady(ctx context.Context, service workflowservice.WorkflowService
 	return errors.Wrapf(err, "ask for a workflow in namespace %s", name)
 }
 
-// uiReady asks the web UI for what its first page shows: it has a connection of its own to
-// the frontend, which it makes before that listens and tries again later.
+// uiReady requests the data of the web UI's first page. The UI connects to the frontend before the
+// frontend listens, and retries later.
 func (t *Temporal) uiReady(ctx context.Context, namespace string) error {
 	if t.uiPort == Headless {
 		return nil

@@ -24,24 +24,24 @@ const (
 	cliModule    = "github.com/temporalio/cli"
 	serverModule = "go.temporal.io/server"
 	cliPackage   = cliModule + "/cmd/temporal"
-	// buildLockPoll is how often another program's build is looked after; a
-	// build takes minutes.
+	// buildLockPoll is the polling interval for another program's build, which takes minutes.
 	buildLockPoll = 200 * time.Millisecond
-	// buildStopWait is what an interrupted build gets to end its compilers.
+	// buildStopWait is the time for an interrupted build to end its compilers.
 	buildStopWait = 10 * time.Second
 )
 
-// program is one of Temporal's, built from tools/go.mod.
+// program is one of Temporal's programs, built from tools/go.mod.
 type program struct {
 	name, title, pkg string
-	// modules decide what it is. A new version of any other module in tools/go.mod is no
-	// reason to build it again.
+	// modules determine the version of the program. A new version of any other module in
+	// tools/go.mod doesn't cause a rebuild.
 	modules []string
-	// takes is what the first build takes, instead what somebody without Go can do.
+	// takes describes the duration of the first build, and instead an alternative for users without
+	// Go.
 	takes, instead string
 }
 
-// cliModules decide what the dev server is.
+// cliModules determine the version of the dev server.
 var cliModules = []string{cliModule, "github.com/temporalio/ui-server/v2", serverModule}
 
 var (
@@ -50,7 +50,7 @@ var (
 		takes:   "2 to 6 minutes on two cores",
 		instead: ", or put a temporal CLI on the PATH (https://docs.temporal.io/cli)",
 	}
-	// These two share most of their compile with the CLI, so they take seconds after it.
+	// These two share most of their packages with the CLI, so they take only seconds after it.
 	serverProgram = program{
 		name: serverName, title: serverName, pkg: serverModule + "/cmd/server", modules: []string{serverModule},
 		takes: "some seconds, or minutes where the Temporal CLI wasn't built from here",
@@ -61,12 +61,12 @@ var (
 	}
 )
 
-// TemporalBinary returns the path of a temporal CLI: the one on the PATH, if its server is
-// as new as the one in tools/go.mod of the repository at root, else one that is built from
-// there. Built programs are kept in the user's cache directory, one for each version, so
-// that a second checkout builds none. The first build takes 2 to 6 minutes on two cores
-// and is reported; programs that ask at the same time wait for one build. The error says
-// what is missing or quotes the compiler.
+// TemporalBinary returns the path of a temporal CLI. It prefers the one on the PATH, if its server
+// is at least as new as in tools/go.mod of the repository at root. Otherwise it builds one from
+// there. Built programs are in the user's cache directory, one for each version, so that a second
+// checkout builds none. The first build takes 2 to 6 minutes on two cores and is reported. Programs
+// that need it at the same time wait for one build. The error names the missing programs or quotes
+// the compiler.
 func TemporalBinary(ctx context.Context, root string, report Report) (string, error) {
 	path, err := exec.LookPath(temporalName)
 	if err != nil {
@@ -87,8 +87,8 @@ func TemporalBinary(ctx context.Context, root string, report Report) (string, er
 
 var serverPattern = regexp.MustCompile(`Server (\d+\.\d+\.\d+)`)
 
-// supported says whether the server in the answer to `temporal --version` is the wanted
-// one, or a later one of the same major version.
+// supported reports whether the output of `temporal --version` names the wanted server version, or
+// a later one of the same major version.
 func supported(said, wanted string) bool {
 	match := serverPattern.FindStringSubmatch(said)
 	if match == nil {
@@ -98,15 +98,14 @@ func supported(said, wanted string) bool {
 	return semver.Major(has) == semver.Major(wanted) && semver.Compare(has, wanted) >= 0
 }
 
-// TemporalPrograms are the paths of what a server for production takes.
+// TemporalPrograms are the paths of the programs of a production server.
 type TemporalPrograms struct {
 	Server, SQLTool string
 }
 
 // TemporalServerPrograms returns temporal-server and temporal-sql-tool of the version in
-// tools/go.mod of the repository at root, which it builds first where the user's cache
-// directory does not have them. One on the PATH isn't taken: which schema it wants isn't
-// known.
+// tools/go.mod of the repository at root. It first builds those that are missing in the user's
+// cache directory. It ignores programs on the PATH, because their schema version is unknown.
 func TemporalServerPrograms(ctx context.Context, root string, report Report) (p TemporalPrograms, err error) {
 	if p.Server, err = serverProgram.built(ctx, root, report); err != nil {
 		return p, err
@@ -115,13 +114,13 @@ func TemporalServerPrograms(ctx context.Context, root string, report Report) (p 
 	return p, err
 }
 
-// builtCLI is TemporalBinary without a look at the PATH.
+// builtCLI is TemporalBinary without the search on the PATH.
 func builtCLI(ctx context.Context, root string, report Report) (string, error) {
 	return cliProgram.built(ctx, root, report)
 }
 
-// built returns the path of the program in the user's cache directory, and builds it first
-// where it is missing.
+// built returns the path of the program in the user's cache directory and builds it first if it is
+// missing.
 func (p program) built(ctx context.Context, root string, report Report) (string, error) {
 	cache, err := CacheDir()
 	if err != nil {
@@ -132,13 +131,13 @@ func (p program) built(ctx context.Context, root string, report Report) (string,
 		return "", err
 	}
 	if err := p.link(binary, root); err != nil {
-		report.say("%v", err) // only a person at a terminal misses it
+		report.say("%v", err) // a missing link only inconveniences users at a terminal
 	}
 	return binary, nil
 }
 
-// link puts the program into .earshot/bin of the repository at root, under its own name: the
-// recipes of docs/operating.md find it there.
+// link links the program into .earshot/bin of the repository at root, under its own name. The
+// recipes of docs/operating.md use it there.
 func (p program) link(binary, root string) error {
 	path := filepath.Join(root, ".earshot", "bin", p.name)
 	if to, err := os.Readlink(path); err == nil && to == binary {
@@ -147,7 +146,7 @@ func (p program) link(binary, root string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return errors.Wrapf(err, "link %s", p.title)
 	}
-	// A rename, because others that start at the same time link it too.
+	// A rename is atomic, because other programs may create the link at the same time.
 	fresh := path + "." + rand.Text()
 	if err := os.Symlink(binary, fresh); err != nil {
 		return errors.Wrapf(err, "link %s", p.title)
@@ -188,7 +187,7 @@ func (p program) builtIn(ctx context.Context, cache, root string, report Report)
 	return binary, nil
 }
 
-// CacheDir is the directory of this user where built programs are kept, for all checkouts.
+// CacheDir returns the user's directory of built programs, shared by all checkouts.
 func CacheDir() (string, error) {
 	dir, err := os.UserCacheDir()
 	if err != nil {
@@ -199,7 +198,7 @@ func CacheDir() (string, error) {
 
 func toolsMod(root string) string { return filepath.Join(root, "tools", "go.mod") }
 
-// file is the name of the program of these versions, which differs for each set of them.
+// file returns the file name of the program, which is different for each set of versions.
 func (p program) file(versions map[string]string) string {
 	sum := sha256.New()
 	for _, module := range p.modules {
@@ -231,8 +230,8 @@ func (p program) versions(path string) (map[string]string, error) {
 	return wanted, nil
 }
 
-// lockBuild has one lock for all programs, because two builds at the same time would both
-// compile what they share.
+// lockBuild takes one lock for all programs, because two concurrent builds would both compile their
+// common packages.
 func lockBuild(ctx context.Context, dir string, report Report) (unlock func(), err error) {
 	lock := flock.New(filepath.Join(dir, temporalName+".lock"))
 	locked, err := lock.TryLock()
@@ -253,7 +252,7 @@ func (p program) build(ctx context.Context, root, binary string, report Report) 
 		return errors.Wrapf(err, "build %s: install Go%s", p.title, p.instead)
 	}
 	report.say("building %s from tools/go.mod: the first time this takes %s", p.title, p.takes)
-	fresh := binary + ".new" // a killed build must not leave half a binary in place
+	fresh := binary + ".new" // a killed build must not leave a partial binary in place
 	goTool := func(args ...string) *exec.Cmd {
 		cmd := exec.CommandContext(ctx, "go", args...)
 		cmd.Dir = filepath.Join(root, "tools")
@@ -266,7 +265,7 @@ func (p program) build(ctx context.Context, root, binary string, report Report) 
 	began := time.Now()
 	stopPulse := pulse(report, output.progress)
 	defer stopPulse()
-	// A failure here is one of the build too, which explains it.
+	// If this fails, the build fails too and explains the reason.
 	packages, _ := goTool("list", "-deps", p.pkg).Output()
 	output.all.Store(int64(bytes.Count(packages, []byte("\n"))))
 	cmd := goTool("build", "-v", "-o", fresh, p.pkg)
@@ -281,10 +280,11 @@ func (p program) build(ctx context.Context, root, binary string, report Report) 
 	return nil
 }
 
-// packageCounter reads the output of go build -v. It counts the lines that name a package, and keeps the rest.
+// packageCounter parses the output of go build -v. It counts the lines that name a package and
+// collects all other lines.
 type packageCounter struct {
 	all, done atomic.Int64
-	line      []byte // that is not complete yet
+	line      []byte // the incomplete last line
 	rest      bytes.Buffer
 }
 
@@ -305,7 +305,7 @@ func (c *packageCounter) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// progress says how far the build is. Packages that the build cache has are not counted.
+// progress describes the progress of the build. Packages in the build cache are not counted.
 func (c *packageCounter) progress() string {
 	if c.done.Load() == 0 {
 		return "the download of the sources"

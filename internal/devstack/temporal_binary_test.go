@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fakeRepository has a tools/go.mod whose CLI is a few lines that compile in a
-// second; the three modules that decide about a build are all there.
+// fakeRepository creates a tools/go.mod with a tiny CLI that compiles in a second. It requires all
+// three modules that determine the version of a build.
 func fakeRepository(t *testing.T, version, mainSource string) (root string) {
 	t.Helper()
 	root = t.TempDir()

@@ -18,43 +18,44 @@ import (
 
 const (
 	serverName = "temporal-server"
-	// namespaceRetention is how long closed runs of a namespace are kept.
+	// namespaceRetention is the time for which closed workflows are kept.
 	namespaceRetention = 3 * 24 * time.Hour
-	// systemNamespace is there as soon as the server is.
+	// systemNamespace exists as soon as the server runs.
 	systemNamespace = "temporal-system"
 )
 
-// TemporalServerOptions says where and how a temporal-server runs: the program of
-// production, with its databases in a Postgres, not the dev server.
+// TemporalServerOptions configures a temporal-server, the production program, with its databases in
+// a Postgres.
 type TemporalServerOptions struct {
-	// Dir holds the log, the configuration and the ports: made if it isn't there. Two
+	// Dir contains the log, the configuration and the ports. It is created if necessary. Two
 	// running programs can't share one.
 	Dir string
 	// Programs are those of TemporalServerPrograms.
 	Programs TemporalPrograms
-	// Database is the URL of a Postgres, with a user who may create databases. The databases
-	// temporal and temporal_visibility are made in it, or brought to the version of the
-	// server. The URL may name several hosts, one of which is the primary
-	// (target_session_attrs=read-write), and sslmode=verify-full with sslrootcert.
+	// Database is the URL of a Postgres, with a user that may create databases. The databases
+	// temporal and temporal_visibility are created, or migrated to the server's version. The URL
+	// may name several hosts, one of which is the primary (target_session_attrs=read-write), and
+	// use sslmode=verify-full with sslrootcert.
 	Database string
-	// Port is the preferred one of the frontend; if it is 0 it is that of the last start in
-	// Dir. If it is taken, a free one is chosen.
+	// Port is the preferred port of the frontend. 0 prefers the port of the last start in Dir. If
+	// the port is taken, a free one is chosen.
 	Port int
-	// Namespaces are made if they aren't there.
+	// Namespaces are created if they don't exist.
 	Namespaces []string
-	// TLS has clients show a certificate of the authority, and shows them one. Nil: plain.
+	// TLS enables mutual TLS: clients and server present certificates of the authority. Nil
+	// disables TLS.
 	TLS    *TemporalTLS
 	Report Report
 }
 
-// TemporalTLS are the files of the frontend: the certificate of an authority, and one that
-// it signed for 127.0.0.1, as server and as client, with its key.
+// TemporalTLS has the certificate files of the frontend: the authority's certificate, and a
+// certificate and key signed for 127.0.0.1. Server and clients use the same certificate.
 type TemporalTLS struct {
 	CA, Cert, Key string
 }
 
-// TemporalDatabases are the names of the databases of a temporal-server: what has to be
-// backed up of it.
+// TemporalDatabases returns the names of the databases of a temporal-server. A backup has to
+// contain them.
 func TemporalDatabases() (names []string) {
 	for _, s := range stores {
 		names = append(names, s.Database)
@@ -62,10 +63,9 @@ func TemporalDatabases() (names []string) {
 	return names
 }
 
-// StartTemporalServer makes the server's databases if there are none, starts it and returns
-// when workflows can be started in all namespaces. After a Kill or a Stop the same call
-// starts it again, on the same ports. Ctx bounds the start only. The error quotes the end of
-// the log.
+// StartTemporalServer creates the server's databases if there are none and starts the server. It
+// returns when all namespaces accept workflows. After a Kill or a Stop, the same call starts it
+// again on the same ports. Ctx bounds only the start. The error quotes the end of the log.
 func StartTemporalServer(ctx context.Context, o TemporalServerOptions) (*Temporal, error) {
 	dir, err := filepath.Abs(o.Dir)
 	if err != nil {
@@ -101,7 +101,7 @@ func startTemporalServer(ctx context.Context, o TemporalServerOptions) (*Tempora
 		return nil, err
 	}
 	if err := t.awaitNamespaces(ctx, o.Namespaces); err != nil {
-		_ = t.Stop(ctx) // the error of the start says more
+		_ = t.Stop(ctx) // the error of the start is more useful
 		return t, err
 	}
 	return t, nil
@@ -125,10 +125,10 @@ func launchTemporalServer(ctx context.Context, o TemporalServerOptions, held *cl
 	t.process, err = startChild(spec{
 		name: serverName,
 		path: o.Programs.Server,
-		// Nobody else is on loopback whom the server should keep out; with TLS, who has a
+		// On loopback there is no other client to keep out. With TLS, every client with a
 		// certificate may do everything.
 		args: []string{"--root", o.Dir, "--config", "config", "--env", "production", "--allow-no-auth", "start"},
-		env:  append(temporalEnv(o.Dir), "GOGC=400"), // as the dev server's, for the services beside it
+		env:  append(temporalEnv(o.Dir), "GOGC=400"), // as for the dev server
 		log:  filepath.Join(o.Dir, serverName+".log"),
 		stop: syscall.SIGTERM,
 	}, held)
@@ -138,7 +138,7 @@ func launchTemporalServer(ctx context.Context, o TemporalServerOptions, held *cl
 	return t, nil
 }
 
-// client is how a client of the frontend connects, nil without TLS.
+// client returns the TLS configuration of a client, or nil without TLS.
 func (t *TemporalTLS) client() (*tls.Config, error) {
 	if t == nil {
 		return nil, nil
@@ -158,8 +158,8 @@ func (t *TemporalTLS) client() (*tls.Config, error) {
 	return &tls.Config{Certificates: []tls.Certificate{pair}, RootCAs: roots, MinVersion: tls.VersionTLS12}, nil
 }
 
-// awaitNamespaces returns when workflows can be started in the namespaces, which it makes
-// as soon as the server can.
+// awaitNamespaces creates the namespaces as soon as the server accepts them. It returns when all of
+// them accept workflows.
 func (t *Temporal) awaitNamespaces(ctx context.Context, namespaces []string) error {
 	if err := t.awaitReady(ctx, temporalReady, []string{systemNamespace}); err != nil {
 		return err

@@ -16,11 +16,11 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// verifyFull is the sslmode that checks who the database is.
+// verifyFull is the sslmode that verifies the identity of the database.
 const verifyFull = "verify-full"
 
-// The databases of a server and how many connections each of its four services may have to
-// them. Together they leave two thirds of a Postgres of maxConnections to others.
+// stores are the databases of a server, with the number of connections of each of its four
+// services. Together they leave two thirds of a Postgres with maxConnections to other clients.
 var stores = []store{
 	{Name: "default", Database: "temporal", Connections: 12, schema: "postgresql/v12/temporal"},
 	{Name: "visibility", Database: "temporal_visibility", Connections: 4, schema: "postgresql/v12/visibility"},
@@ -41,7 +41,7 @@ var (
 	serverTemplate = template.Must(template.New(serverName).Parse(serverConfig))
 )
 
-// serverSettings fill in the configuration.
+// serverSettings are the values for the configuration's template.
 type serverSettings struct {
 	Stores                []store
 	Hosts, User, Password string
@@ -53,7 +53,7 @@ type serverSettings struct {
 	DynamicConfig         string
 }
 
-// servicePorts are those of one of the four services.
+// servicePorts are the ports of one of the four services.
 type servicePorts struct {
 	GRPC, Membership int
 }
@@ -88,8 +88,8 @@ func (o TemporalServerOptions) settings() (serverSettings, error) {
 	return s, nil
 }
 
-// ports are those of the last start where they are free: the other services look for a
-// service that was killed at its old port for a while.
+// ports returns the ports of the last start if they are free. For a while, the other services try
+// the old port of a killed service.
 func (o TemporalServerOptions) ports() (map[string]servicePorts, error) {
 	file := filepath.Join(o.Dir, "ports.json")
 	wanted := map[string]servicePorts{}
@@ -132,10 +132,10 @@ func (s serverSettings) write(path string) error {
 	return nil
 }
 
-// setUp makes the databases with the schema of the server's version, or brings those that
-// are there to it.
+// setUp creates the databases with the schema of the server's version, or migrates existing ones to
+// it.
 func (o TemporalServerOptions) setUp(ctx context.Context) error {
-	// Of several hosts the tool takes one: the one that answers as the URL wants it.
+	// The tool accepts only one host: the one that satisfies the URL's target_session_attrs.
 	conn, err := pgconn.Connect(ctx, o.Database)
 	if err != nil {
 		return errors.Wrap(err, "connect to Temporal's Postgres")
@@ -171,7 +171,8 @@ func (o TemporalServerOptions) setUp(ctx context.Context) error {
 	return nil
 }
 
-// database is the address of the Postgres; the error of reading it would quote the password.
+// database parses the URL of the Postgres. It hides the parser's error, which would quote the
+// password.
 func (o TemporalServerOptions) database() (*url.URL, error) {
 	u, err := url.Parse(o.Database)
 	if err != nil {

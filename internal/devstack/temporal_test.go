@@ -43,10 +43,10 @@ func dialTemporal(t *testing.T, s *Temporal, namespace string) client.Client {
 	return c
 }
 
-// shortTimers would take 10 s if each were rounded up to a second.
+// shortTimers is the number of timers. They would take 10 s if each were rounded up to a second.
 const shortTimers = 10
 
-// greet is a workflow that needs a worker and some timers.
+// greet is a workflow with an activity and some timers.
 func greet(ctx workflow.Context, name string) (string, error) {
 	for range shortTimers {
 		if err := workflow.Sleep(ctx, time.Millisecond); err != nil {
@@ -112,7 +112,7 @@ func TestANamespaceRegisteredLaterRunsWorkflowsAndSchedulesAtOnce(t *testing.T) 
 	require.NoError(t, err)
 	requireGreeting(t, run, "x")
 	schedule, err := c.ScheduleClient().Create(t.Context(), client.ScheduleOptions{
-		ID: "nightly", Paused: true, // only the trigger counts
+		ID: "nightly", Paused: true, // so only the trigger starts it
 		Action: &client.ScheduleWorkflowAction{ID: "scheduled", Workflow: greet, Args: []any{"night"}, TaskQueue: testQueue},
 	})
 	require.NoError(t, err)
@@ -151,8 +151,8 @@ func TestTheWebUIAnswersAndTheDatabaseFileKeepsWorkflows(t *testing.T) {
 	require.Equal(t, "kept", described.WorkflowExecutionInfo.Execution.WorkflowId)
 }
 
-// What it keeps from operators came once in eight views of a busy list and can't be provoked,
-// so this holds the setting alone.
+// The error that this setting prevents occurred in one of eight views of a busy list. The test
+// can't provoke it, so it checks only the setting.
 func TestAServerWithADatabaseFileReadsSearchAttributesFromMemory(t *testing.T) {
 	t.Parallel()
 	for _, file := range []bool{true, false} {

@@ -1,7 +1,7 @@
-// Package needs names the programs that some tests and checks run, and installs them.
+// Package needs lists the programs that some tests and checks run, and installs them.
 //
-// Tools is the only list. `make test`, `make browser`, .ci/run and the tests read it, so
-// that a tool is added in one place.
+// Tools is the only list. `make test`, `make browser`, .ci/run and the tests read it, so a new tool
+// is added in one place.
 package needs
 
 import (
@@ -13,25 +13,25 @@ import (
 	"strings"
 )
 
-// Variable holds the names of the tools that the machine has, separated by commas.
-// withstack sets it for the tests: Go then runs a test again when a tool was installed or
-// removed since its result was cached.
+// Variable names the environment variable with the tools on the machine, separated by commas.
+// withstack sets it for the tests. Go then runs a test again if a tool was installed or removed
+// after its result was cached.
 const Variable = "EARSHOT_TEST_TOOLS"
 
-// Tool is a program, or a module of Python, that does not come with Go.
+// Tool is a program or a Python module that does not come with Go.
 type Tool struct {
-	// Name is the program as it is looked for in the PATH; for a module of Python, the name
-	// that is imported, behind pythonPrefix.
+	// Name is the name of the program in the PATH. For a Python module it is the import name with
+	// the prefix pythonPrefix.
 	Name string
-	// Debian is the package of Debian and Ubuntu that has it.
+	// Debian is the package in Debian and Ubuntu.
 	Debian string
-	// Purpose says which tests and checks use it.
+	// Purpose describes the tests and checks that use the tool.
 	Purpose string
 }
 
 const pythonPrefix = "python:"
 
-// Tools are all of them, in the order of their names in messages.
+// Tools lists all tools, in the order of their names in messages.
 var Tools = []Tool{
 	{"postgres", "postgresql", "the database of nearly every test"},
 	{"node", "nodejs", "the TypeScript SDK, the browser's plays, clients of the agent tools"},
@@ -49,7 +49,7 @@ var Tools = []Tool{
 	{"php", "php-cli", "the receivers of the guide"},
 }
 
-// Named returns the tool of that name. It panics for one that is not in Tools.
+// Named returns the tool with the name. It panics if Tools has none.
 func Named(name string) Tool {
 	at := slices.IndexFunc(Tools, func(t Tool) bool { return t.Name == name })
 	if at < 0 {
@@ -58,8 +58,9 @@ func Named(name string) Tool {
 	return Tools[at]
 }
 
-// Python returns the interpreter that the checks of the Python SDK use: the first one that
-// has every module of Tools, else Debian's, for which the packages are, else any, else "".
+// Python returns the interpreter for the checks of the Python SDK. It prefers the first one with
+// every module in Tools, then Debian's own, for which the packages are made. Otherwise it returns
+// any other, or "".
 func Python(ctx context.Context) string {
 	var modules []string
 	for _, t := range Tools {
@@ -68,7 +69,7 @@ func Python(ctx context.Context) string {
 		}
 	}
 	var other string
-	// Debian's packages belong to its own interpreter, which another one may hide.
+	// Debian's packages belong to Debian's interpreter, which another one may hide.
 	for _, name := range []string{"python3", "/usr/bin/python3"} {
 		path, err := exec.LookPath(name)
 		if err != nil {
@@ -88,7 +89,7 @@ func imports(ctx context.Context, python string, modules ...string) bool {
 	return cmd.Run() == nil
 }
 
-// Found says whether the machine has the tool.
+// Found reports whether the machine has the tool.
 func (t Tool) Found(ctx context.Context) bool {
 	if module, is := strings.CutPrefix(t.Name, pythonPrefix); is {
 		python := Python(ctx)
@@ -101,19 +102,19 @@ func (t Tool) Found(ctx context.Context) bool {
 		return false
 	}
 	if _, err := exec.LookPath("pg_config"); err == nil {
-		return true // devstack asks it for the server
+		return true // devstack finds the server with it
 	}
 	for _, pattern := range PostgresDirs {
-		if found, _ := filepath.Glob(filepath.Join(pattern, t.Name)); len(found) > 0 { // the patterns are well formed
+		if found, _ := filepath.Glob(filepath.Join(pattern, t.Name)); len(found) > 0 { // the patterns are valid
 			return true
 		}
 	}
 	return false
 }
 
-// PostgresDirs are the directories, as patterns, where packages put a server that is not
-// in the PATH: Debian and Ubuntu, the PostgreSQL project's packages for Red Hat, Homebrew
-// on both kinds of Mac, Postgres.app.
+// PostgresDirs are glob patterns of directories in which packages install a server outside of the
+// PATH. They cover Debian and Ubuntu, the PostgreSQL project's packages for Red Hat, Homebrew on
+// both kinds of Mac, and Postgres.app.
 var PostgresDirs = []string{
 	"/usr/lib/postgresql/*/bin",
 	"/usr/pgsql-*/bin",
@@ -122,8 +123,8 @@ var PostgresDirs = []string{
 	"/Applications/Postgres.app/Contents/Versions/*/bin",
 }
 
-// Present returns the names of the tools that the machine has: those of Variable where it
-// is set, else it looks for each.
+// Present returns the names of the tools on the machine. It reads Variable if it is set, and
+// otherwise searches for each tool.
 func Present(ctx context.Context) []string {
 	if names, set := os.LookupEnv(Variable); set {
 		return strings.Split(names, ",")
@@ -131,7 +132,7 @@ func Present(ctx context.Context) []string {
 	return Look(ctx)
 }
 
-// Look looks for each tool and returns the names of those that the machine has.
+// Look searches for each tool and returns the names of those on the machine.
 func Look(ctx context.Context) (names []string) {
 	for _, t := range Tools {
 		if t.Found(ctx) {
@@ -141,12 +142,12 @@ func Look(ctx context.Context) (names []string) {
 	return names
 }
 
-// Command is the command that installs the tools on Debian and Ubuntu.
+// Command returns the command that installs the tools on Debian and Ubuntu.
 func Command(tools []Tool) string {
 	return "sudo apt-get install " + strings.Join(Packages(tools), " ")
 }
 
-// Packages are Debian's packages of the tools, each once, sorted.
+// Packages returns the Debian packages of the tools, sorted and without duplicates.
 func Packages(tools []Tool) []string {
 	var names []string
 	for _, t := range tools {

@@ -19,13 +19,12 @@ import (
 	"earshot/internal/store"
 )
 
-// templateLock is the advisory lock under which test processes make the
-// template; any number that nothing else takes would do.
+// templateLock is the advisory lock for creating the template database. The number is arbitrary but
+// unique.
 const templateLock = 4280
 
-// Database makes a database with the current schema for one test and returns
-// its URL. It stays until the server is thrown away: file systems are slow to make files
-// where others were removed a moment ago.
+// Database creates a database with the current schema for one test and returns its URL. The test
+// doesn't drop it, because file systems are slow to create files where others were just removed.
 func Database(t testing.TB) string {
 	t.Helper()
 	url, err := NewDatabase(t.Context())
@@ -42,8 +41,8 @@ func NewDatabase(ctx context.Context) (url string, err error) {
 	return createDatabase(ctx, "TEMPLATE "+template)
 }
 
-// ImpatientDatabase is a Database whose statements wait a second for a lock, and not the ten of
-// production, so that a test that holds the lock ends soon.
+// ImpatientDatabase is a Database with a lock timeout of one second. Production uses ten seconds. A
+// test that holds the lock therefore ends soon.
 func ImpatientDatabase(t testing.TB) string {
 	t.Helper()
 	u, err := url.Parse(Database(t))
@@ -80,8 +79,8 @@ func createDatabase(ctx context.Context, from string) (url string, err error) {
 	return databaseURL(name), nil
 }
 
-// templateOnce makes the database that others are copied from, once for all
-// processes that share a server: its name holds the migrations' hash.
+// templateOnce creates the template that other databases are copied from. All processes that use
+// the server share it, because its name contains the hash of the migrations.
 var templateOnce = sync.OnceValues(func() (string, error) {
 	hash := sha256.New()
 	names, err := fs.Glob(migrations.FS, "*.sql")
@@ -116,7 +115,7 @@ func makeTemplate(ctx context.Context, name string) error {
 	if there {
 		return nil
 	}
-	// What is there and no template yet was left by a process that died.
+	// An existing database that isn't a template was left by a process that died.
 	if _, err := c.Exec(ctx, "DROP DATABASE IF EXISTS "+name); err != nil {
 		return errors.Wrap(err, "drop an unfinished template")
 	}
@@ -153,7 +152,7 @@ func administer(ctx context.Context, sql string) error {
 func databaseURL(name string) string {
 	u, err := url.Parse(os.Getenv(postgresVariable))
 	if err != nil {
-		panic(err) // the server's own URL, which was used before
+		panic(err) // this URL was used before
 	}
 	u.Path = "/" + name
 	return u.String()

@@ -10,9 +10,9 @@ import (
 	"earshot/internal/telemetry"
 )
 
-// Log writes into the test's output, which is shown when it fails. What
-// comes after the test's end, from a connection that closes late, is dropped:
-// the testing package would panic.
+// Log returns a logger that writes to the test's output, which is shown if the test fails. Lines
+// after the test's end, for example from a connection that closes late, are dropped, because the
+// testing package would panic.
 func Log(t testing.TB) *slog.Logger {
 	w := &testWriter{to: t.Output()}
 	t.Cleanup(func() {
@@ -34,21 +34,21 @@ func (w *testWriter) Write(p []byte) (int, error) {
 	return w.to.Write(p)
 }
 
-// Logs keeps log lines for a test about them.
+// Logs collects log lines for tests of the log.
 type Logs struct {
 	mu   sync.Mutex
 	text bytes.Buffer
 }
 
-// NewLogs makes an empty one.
+// NewLogs returns an empty Logs.
 func NewLogs() *Logs { return &Logs{} }
 
-// Logger writes JSON lines of every level into it.
+// Logger returns a logger that writes JSON lines of every level.
 func (l *Logs) Logger() *slog.Logger {
 	return slog.New(telemetry.TracedLogs(slog.NewJSONHandler(l, &slog.HandlerOptions{Level: slog.LevelDebug})))
 }
 
-// Warnings writes lines of text into it, of warnings and errors.
+// Warnings returns a logger that writes warnings and errors as text.
 func (l *Logs) Warnings() *slog.Logger {
 	return slog.New(slog.NewTextHandler(l, &slog.HandlerOptions{Level: slog.LevelWarn}))
 }
@@ -60,7 +60,7 @@ func (l *Logs) Write(p []byte) (int, error) {
 	return l.text.Write(p)
 }
 
-// String is everything so far.
+// String returns all lines so far.
 func (l *Logs) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Queries notes what a store asks of the database, as its Tracer.
+// Queries is a Tracer that records the queries of a store.
 type Queries struct {
 	mu  sync.Mutex
 	all []pgx.TraceQueryStartData
@@ -22,20 +22,20 @@ type Queries struct {
 
 var _ pgx.QueryTracer = (*Queries)(nil)
 
-// All are the statements so far.
+// All returns the statements so far.
 func (q *Queries) All() []pgx.TraceQueryStartData {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.all
 }
 
-// Last is the last statement.
+// Last returns the last statement.
 func (q *Queries) Last() pgx.TraceQueryStartData {
 	all := q.All()
 	return all[len(all)-1]
 }
 
-// TraceQueryStart notes a statement.
+// TraceQueryStart records a statement.
 func (q *Queries) TraceQueryStart(ctx context.Context, _ *pgx.Conn, asked pgx.TraceQueryStartData) context.Context {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -43,11 +43,11 @@ func (q *Queries) TraceQueryStart(ctx context.Context, _ *pgx.Conn, asked pgx.Tr
 	return ctx
 }
 
-// TraceQueryEnd notes nothing.
+// TraceQueryEnd does nothing.
 func (*Queries) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
-// Asked is a store with a database of its own whose statements are noted, and another connection
-// to it, to see their plans on.
+// Asked returns a store on a new database, a second connection for plans, and the store's recorded
+// queries.
 func Asked(t testing.TB) (*store.Store, *pgx.Conn, *Queries) {
 	t.Helper()
 	url, asked := Database(t), &Queries{}
@@ -62,22 +62,23 @@ func Asked(t testing.TB) (*store.Store, *pgx.Conn, *Queries) {
 
 var parameter = regexp.MustCompile(`\$\d+`)
 
-// RequireIndexed fails unless a plan finds rows of a table by an index on a column. The
-// planner may take any index that has the column in its condition.
+// RequireIndexed requires that a plan finds rows of a table by an index on a column. The planner
+// may use any index whose condition contains the column.
 func RequireIndexed(t testing.TB, plan, table, column string) {
 	t.Helper()
 	require.NotRegexp(t, `Seq Scan on `+table+`\b`, plan, "the plan reads the whole table")
 	require.Regexp(t, `Index Cond: .*\b`+column+`\b`, plan)
 }
 
-// KeptPlan is the plan of a statement whatever its arguments are, on a connection with
-// plan_cache_mode = force_generic_plan.
+// KeptPlan returns the generic plan of a statement. The connection must have plan_cache_mode =
+// force_generic_plan.
 func KeptPlan(t testing.TB, c *pgx.Conn, q pgx.TraceQueryStartData) string {
 	t.Helper()
 	_, err := c.Exec(t.Context(), "PREPARE kept AS "+q.SQL)
 	require.NoError(t, err)
 	execute := "EXPLAIN EXECUTE kept"
-	// Not by its arguments, among which database/sql has options.
+	// The placeholders are counted in the SQL, because the arguments include options of
+	// database/sql.
 	if n := len(slices.Compact(slices.Sorted(slices.Values(parameter.FindAllString(q.SQL, -1))))); n > 0 {
 		execute += " (" + strings.Repeat("NULL, ", n-1) + "NULL)"
 	}

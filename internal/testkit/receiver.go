@@ -14,19 +14,19 @@ import (
 	"earshot/webhook"
 )
 
-// Received is one request that a receiver got.
+// Received is one request of a receiver.
 type Received struct {
 	Header http.Header
 	Body   []byte
-	// Event is the request's, Invalid what is wrong with its signature.
+	// Event is the verified event. Invalid is the error if the signature is wrong.
 	Event   webhook.Event
 	Invalid error
 }
 
-// DeliveryID is the request's header.
+// DeliveryID returns the request's delivery id header.
 func (r Received) DeliveryID() string { return r.Header.Get(webhook.HeaderDelivery) }
 
-// Receiver is an endpoint of webhooks on a real socket.
+// Receiver is a webhook endpoint on a real socket.
 type Receiver struct {
 	URL string
 
@@ -55,15 +55,15 @@ func (r *Receiver) Verify(secret string) {
 	r.secret = secret
 }
 
-// Answer chooses the status of each answer from now on; n counts all requests
-// from 1. It may block.
+// Answer sets the function that chooses the status of later answers. The number n counts all
+// requests from 1. The function may block.
 func (r *Receiver) Answer(answer func(n int, got Received) int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.answer = answer
 }
 
-// ServeHTTP takes a delivery.
+// ServeHTTP receives a delivery.
 func (r *Receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	body, err := io.ReadAll(q.Body)
 	if err != nil {
@@ -83,15 +83,14 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	w.WriteHeader(answer(n, got))
 }
 
-// All are the requests so far.
+// All returns the requests so far.
 func (r *Receiver) All() []Received {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return append([]Received(nil), r.got...)
 }
 
-// Await returns the requests as soon as there are n, and fails the test when
-// they don't come.
+// Await returns the requests as soon as there are n, and fails the test if they don't arrive.
 func (r *Receiver) Await(t testing.TB, n int) []Received {
 	t.Helper()
 	deadline := time.After(Wait)

@@ -7,11 +7,11 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Statements counts what a store asks of the database, as its Tracer.
+// Statements is a Tracer that counts the statements of a store.
 type Statements struct {
 	mu sync.Mutex
-	// n are the statements, and trips how often somebody waited for the database. The
-	// statements of a pgx.Batch are one trip.
+	// n is the number of statements, and trips the number of waits for the database. The statements
+	// of a pgx.Batch are one trip.
 	n, trips int
 	texts    []string
 }
@@ -21,14 +21,15 @@ var (
 	_ pgx.BatchTracer = (*Statements)(nil)
 )
 
-// Reset forgets what was counted.
+// Reset sets the counts to zero.
 func (s *Statements) Reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.n, s.trips, s.texts = 0, 0, nil
 }
 
-// Counted are the statements and round trips since the last Reset, and what they were.
+// Counted returns the number of statements and round trips since the last Reset, and the
+// statements.
 func (s *Statements) Counted() (statements, trips int, texts []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -44,13 +45,13 @@ func (s *Statements) count(statements, trips int, text string) {
 	}
 }
 
-// TraceQueryStart counts a statement with a trip of its own.
+// TraceQueryStart counts a statement and its trip.
 func (s *Statements) TraceQueryStart(ctx context.Context, _ *pgx.Conn, q pgx.TraceQueryStartData) context.Context {
 	s.count(1, 1, q.SQL)
 	return ctx
 }
 
-// TraceQueryEnd counts nothing.
+// TraceQueryEnd does nothing.
 func (*Statements) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
 // TraceBatchStart counts the trip of a batch.
@@ -64,5 +65,5 @@ func (s *Statements) TraceBatchQuery(_ context.Context, _ *pgx.Conn, q pgx.Trace
 	s.count(1, 0, q.SQL)
 }
 
-// TraceBatchEnd counts nothing.
+// TraceBatchEnd does nothing.
 func (*Statements) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {}

@@ -25,20 +25,21 @@ import (
 )
 
 const (
-	// retention is the shortest that Temporal takes; the server of the tests is
-	// thrown away long before.
+	// retention is the minimum that Temporal accepts. The server of the tests is removed much
+	// earlier.
 	retention = 24 * time.Hour
-	// namespaceLocks is the first number of the advisory locks on namespaces, which are
-	// taken in the tests' Postgres.
+	// namespaceLocks is the class of the advisory locks on namespaces. The locks are held in the
+	// tests' Postgres.
 	namespaceLocks = 4281
-	// setUpWait bounds how long a new namespace takes until the whole server knows it.
+	// setUpWait bounds the time until the whole server knows a new namespace.
 	setUpWait = 30 * time.Second
 )
 
-// Namespace gives one test a Temporal namespace, set up as the service needs it, and
-// returns the options of a client for it. The namespace is leased: when the test ends,
-// its open runs and schedules end and another test gets it. So runs of tests before are
-// in it, closed; a test that counts runs looks from its start on.
+// Namespace leases a Temporal namespace to one test and returns client options for it. The
+// namespace has the service's search attributes. When the test ends, its open workflows and
+// schedules end and another test can lease the namespace. So the namespace contains closed
+// workflows of earlier tests. A test that counts workflows must restrict the query to those since
+// its start.
 func Namespace(t testing.TB) client.Options {
 	t.Helper()
 	o, giveBack, err := LeaseNamespace(t.Context())
@@ -47,9 +48,9 @@ func Namespace(t testing.TB) client.Options {
 	return o
 }
 
-// LeaseNamespace is Namespace without a test; giveBack ends the lease.
+// LeaseNamespace is Namespace without a test. Calling giveBack ends the lease.
 func LeaseNamespace(ctx context.Context) (o client.Options, giveBack func(), err error) {
-	// The lock is the connection's: a process that dies gives its namespaces back.
+	// The connection holds the lock, so a process that dies releases its namespaces.
 	c, err := pgx.Connect(ctx, os.Getenv(postgresVariable))
 	if err != nil {
 		return o, nil, errors.Wrap(err, "reach the tests' Postgres")
@@ -64,8 +65,8 @@ func LeaseNamespace(ctx context.Context) (o client.Options, giveBack func(), err
 		}
 	}
 	o = namespaceOptions(os.Getenv(temporalVariable), fmt.Sprintf("test-%d", number))
-	// A run that started in the last moment of a test was not listed yet when the namespace
-	// was given back.
+	// The list at the end of the previous test may lack a workflow that had just started. So the
+	// namespace is emptied here as well.
 	err = setUp(ctx, o)
 	if err == nil {
 		err = empty(ctx, o)
@@ -84,18 +85,17 @@ func LeaseNamespace(ctx context.Context) (o client.Options, giveBack func(), err
 	}, nil
 }
 
-// emptying are the namespaces that are being given back, beside the next tests. Run waits
-// for them.
+// emptying tracks the namespaces that are emptied while the next tests run. Run waits for them.
 var emptying sync.WaitGroup
 
-// NewNamespace makes a namespace for one test in which no run ever was.
+// NewNamespace creates a namespace for one test that contains no workflows of other tests.
 func NewNamespace(t testing.TB) client.Options {
 	t.Helper()
 	return newNamespace(t, os.Getenv(temporalVariable))
 }
 
-// NamespaceWith is a NewNamespace on a server of its own, which has the settings of
-// Temporal's dynamic configuration, each as name=value.
+// NamespaceWith is NewNamespace on a separate server with settings of Temporal's dynamic
+// configuration, each as name=value.
 func NamespaceWith(t testing.TB, settings ...string) client.Options {
 	t.Helper()
 	report := devstack.Report(t.Logf)
@@ -128,19 +128,19 @@ func newNamespace(t testing.TB, address string) client.Options {
 func namespaceOptions(address, name string) client.Options {
 	return client.Options{
 		HostPort: address, Namespace: name,
-		// Recorded histories hold it, and mustn't hold a machine's name.
+		// Recorded histories contain the identity, which must not be a machine's name.
 		Identity: "earshot-test",
 		Logger:   log.NewStructuredLogger(slog.New(slog.DiscardHandler)),
 	}
 }
 
-// attributes are those that the service registers.
+// attributes are the search attributes that the service registers.
 var attributes = sync.OnceValues(func() (searchattributes.Attributes, error) {
 	return searchattributes.Read(filepath.Join(Root(), "temporal-dev.yaml"))
 })
 
-// setUp registers the namespace unless it is there, and returns when runs can have the
-// search attributes.
+// setUp registers the namespace if necessary, and returns when workflows can use the search
+// attributes.
 func setUp(ctx context.Context, o client.Options) error {
 	c, err := client.DialContext(ctx, o)
 	if err != nil {
@@ -158,7 +158,7 @@ func setUp(ctx context.Context, o client.Options) error {
 	if err != nil && !errors.As(err, &there) {
 		return errors.Wrap(err, "register a namespace")
 	}
-	// A namespace that was registered a moment ago may not be known everywhere.
+	// The server's services learn of a new namespace at different times.
 	for deadline := time.Now().Add(setUpWait); ; {
 		_, err := searchattributes.SetUp(ctx, c, o.Namespace, wanted)
 		if err == nil || time.Now().After(deadline) || ctx.Err() != nil {
@@ -171,12 +171,11 @@ func setUp(ctx context.Context, o client.Options) error {
 	}
 }
 
-// lookAgain is the pause between two questions to a server that is still busy.
+// lookAgain is the interval between queries of a server that isn't ready.
 const lookAgain = 50 * time.Millisecond
 
-// empty deletes the schedules of a namespace and terminates its open runs, and returns when
-// none is listed any more. Runs and schedules that are left open go on and cost the server a third of a
-// processor after 200 tests.
+// empty deletes the schedules of a namespace, terminates its open workflows, and waits until none
+// is listed. Otherwise they would go on and use a third of a processor after 200 tests.
 func empty(ctx context.Context, o client.Options) error {
 	ctx, cancel := context.WithTimeout(ctx, Wait)
 	defer cancel()
@@ -198,7 +197,7 @@ func empty(ctx context.Context, o client.Options) error {
 	}
 }
 
-// endAll ends whatever the lists show, and returns how much that was.
+// endAll ends all listed workflows and schedules and returns their number.
 func endAll(ctx context.Context, c client.Client, name string) (found int, err error) {
 	schedules, err := c.WorkflowService().ListSchedules(ctx, &workflowservice.ListSchedulesRequest{Namespace: name, MaximumPageSize: 1000})
 	if err != nil {
@@ -223,7 +222,7 @@ func endAll(ctx context.Context, c client.Client, name string) (found int, err e
 	return len(schedules.GetSchedules()) + len(open.GetExecutions()), nil
 }
 
-// Temporal is a client in a new Namespace.
+// Temporal returns a client in a new Namespace.
 func Temporal(t testing.TB) client.Client {
 	t.Helper()
 	c, err := client.DialContext(t.Context(), Namespace(t))

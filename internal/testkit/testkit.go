@@ -1,12 +1,11 @@
-// Package testkit gives tests the servers and what stands beside them: a database, a
-// namespace of Temporal, a receiver of webhooks, a log. Nothing here stands in for a part
-// of Earshot. The running service is in apptest, a package of its own, so that an edit of
-// the service doesn't run the tests again that don't use it.
+// Package testkit provides tests with real servers and tools: a database, a Temporal namespace, a
+// webhook receiver, a log. It has no fakes of Earshot's parts. The running service is in the
+// separate package apptest, so that an edit of the service doesn't rerun tests that don't use it.
 //
-// A Postgres and a Temporal server come from the environment (`make test` sets
-// EARSHOT_TEST_POSTGRES_URL and TEMPORAL_ADDRESS); without them Main starts both
-// for the one package, so that plain `go test` works too. Where the machine has no
-// Postgres, Main says that the package was not run.
+// The addresses of a Postgres and a Temporal server come from the environment (`make test` sets
+// EARSHOT_TEST_POSTGRES_URL and TEMPORAL_ADDRESS). Without these variables, Main starts both
+// servers for the package, so that plain `go test` works too. If the machine has no Postgres, Main
+// reports that the package was not run.
 package testkit
 
 import (
@@ -26,29 +25,28 @@ import (
 const (
 	postgresVariable = "EARSHOT_TEST_POSTGRES_URL"
 	temporalVariable = "TEMPORAL_ADDRESS"
-	// stopTime is ample: what the servers keep is thrown away.
+	// stopTime is ample, because the servers' data is discarded.
 	stopTime = 10 * time.Second
 )
 
-// DependOnSources has go test run a package again when any file of the repository changed, and not
-// only one that the package imports: its tests run programs that they build, or commands of documents.
-// The Makefile sets the variable to a sum of all files, and go test keeps no result when a variable
-// that a test read has another value. A call in TestMain is too early: go test sees what tests read.
+// DependOnSources makes go test rerun a package when any file of the repository has changed. It is
+// for tests that run programs they build, or commands in documents. The Makefile sets the variable
+// to a checksum of all files. A cached result is not used when a variable that the test read has
+// changed. A call in TestMain is too early, because go test records only variables that tests read.
 func DependOnSources() { _ = os.Getenv("EARSHOT_TEST_SOURCES") }
 
-// Wait is how long a test waits for something that must happen. It is far
-// longer than anything takes, because machines that run tests are busy: a Temporal
-// with a hundred namespaces beside it was seen to stand still for ten seconds.
+// Wait bounds the wait of a test for something that must happen. It is much longer than necessary,
+// because test machines are busy. A Temporal with a hundred active namespaces once stalled for ten
+// seconds.
 const Wait = 90 * time.Second
 
-// Main runs a package's tests, for its TestMain. It makes sure that Postgres
-// and Temporal are there.
+// Main runs the tests of a package, for its TestMain. It ensures that Postgres and Temporal run.
 func Main(m *testing.M) { os.Exit(Run(m)) }
 
-// Tests are the tests of a package: *testing.M, or one with something around it.
+// Tests are the tests of a package: *testing.M or a wrapper.
 type Tests interface{ Run() int }
 
-// Run is Main for a package that has something to tidy up before it exits.
+// Run is Main for a package with a clean-up before it exits.
 func Run(m Tests) int {
 	if !tier.HasPostgres() {
 		return 0
@@ -80,7 +78,7 @@ func ensureStack() (stop func(), err error) {
 		return stop, errors.Wrap(err, "make a temporary directory")
 	}
 	stops = append(stops, func() { _ = os.RemoveAll(dir) })
-	if err := os.Chmod(dir, 0o711); err != nil { // the user postgres must pass
+	if err := os.Chmod(dir, 0o711); err != nil { // lets the user postgres pass
 		return stop, errors.Wrap(err, "open the temporary directory")
 	}
 	report := devstack.Report(func(format string, args ...any) { fmt.Fprintf(os.Stderr, "testkit: "+format+"\n", args...) })
@@ -118,7 +116,7 @@ func withTimeout(stop func(context.Context) error) {
 	}
 }
 
-// Root is the repository's root directory.
+// Root returns the repository's root directory.
 func Root() string {
 	root, err := devstack.RepositoryRoot()
 	if err != nil {

@@ -1,19 +1,18 @@
-// Command withstack runs a command beside a Postgres and a Temporal that exist
-// only for it:
+// Command withstack runs a command with a Postgres and a Temporal that exist only for it:
 //
 //	go run ./internal/devstack/withstack -- go test ./...
 //
-// The command finds them by EARSHOT_TEST_POSTGRES_URL (a superuser's URL of the
-// database "postgres") and TEMPORAL_ADDRESS, and the tools of the machine by
-// EARSHOT_TEST_TOOLS. All three are the same in each run of a checkout, so that Go can
-// use results of tests again. Where another run of the checkout is under way, the ports
-// are others. The command's input and output are its own, withstack speaks on stderr only
-// and exits as the command did. Nothing is kept.
+// The command gets the servers' addresses in EARSHOT_TEST_POSTGRES_URL (a superuser's URL of the
+// database "postgres") and TEMPORAL_ADDRESS. EARSHOT_TEST_TOOLS lists the tools on the machine. All
+// three are the same in each run of a checkout, so that Go can reuse cached test results. If
+// another run of the checkout is active, the ports differ. The command uses the terminal's input
+// and output. withstack itself writes only to stderr, exits with the command's code, and keeps no
+// data.
 //
 // With -install it first installs the tools that tests need and the machine lacks
-// (earshot/internal/needs), with apt-get on Debian and Ubuntu. With -without, and where
-// there is no Postgres, the command runs without these variables: the tests then say that
-// they were not run. Else a missing Postgres is an error.
+// (earshot/internal/needs), with apt-get on Debian and Ubuntu. With -without, if there is no
+// Postgres, the command runs without these variables. The tests then report that they were not run.
+// Without -without, a missing Postgres is an error.
 package main
 
 import (
@@ -43,13 +42,13 @@ import (
 )
 
 const (
-	// exitUsage and exitBroken tell our own faults from the command's, whose
-	// codes are mostly 1 and 2; the shell's convention starts at 126.
+	// exitUsage and exitBroken distinguish withstack's errors from the command's, whose codes are
+	// mostly 1 and 2. Shells reserve codes from 126 on.
 	exitUsage  = 64
 	exitBroken = 125
-	// signaled is added to a signal's number, as shells do.
+	// signaled is added to a signal's number, as in shells.
 	signaled = 128
-	// stopTime bounds the end of both servers; what they keep is thrown away.
+	// stopTime bounds the end of both servers. Their data is discarded anyway.
 	stopTime = 10 * time.Second
 )
 
@@ -86,8 +85,8 @@ func reportTo(progress io.Writer) devstack.Report {
 	return func(format string, args ...any) { fmt.Fprintf(progress, "withstack: "+format+"\n", args...) }
 }
 
-// installTools installs the packages of the tools that are missing. Elsewhere than on Debian and
-// Ubuntu, or without the rights, the error names them.
+// installTools installs the packages of the missing tools. On systems other than Debian and Ubuntu,
+// or without the rights, the error lists the packages.
 func installTools(ctx context.Context, progress io.Writer) error {
 	var missing []needs.Tool
 	for _, t := range needs.Tools {
@@ -104,8 +103,8 @@ func installTools(ctx context.Context, progress io.Writer) error {
 	return nil
 }
 
-// run starts the servers, runs the command and stops the servers. It returns
-// the exit code, and an error if something else than the command went wrong.
+// run starts the servers, runs the command and stops the servers. It returns the command's exit
+// code, and an error if any other part failed.
 func run(args []string, without bool, signals <-chan os.Signal, progress io.Writer) (code int, err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -130,8 +129,8 @@ func run(args []string, without bool, signals <-chan os.Signal, progress io.Writ
 	return runCommand(args, s.env(), signals)
 }
 
-// runCommand forwards signals to the command until it ends. The command shares
-// our process group, because one of its own couldn't read from the terminal.
+// runCommand forwards signals to the command until it ends. The command shares our process group,
+// because a command in a group of its own couldn't read from the terminal.
 func runCommand(args, env []string, signals <-chan os.Signal) (int, error) {
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Env = env
@@ -141,13 +140,13 @@ func runCommand(args, env []string, signals <-chan os.Signal) (int, error) {
 	}
 	ended := make(chan struct{})
 	go func() {
-		_ = cmd.Wait() // what it would say stands in ProcessState
+		_ = cmd.Wait() // ProcessState has the result
 		close(ended)
 	}()
 	for {
 		select {
 		case received := <-signals:
-			_ = cmd.Process.Signal(received) // fails only when it has ended
+			_ = cmd.Process.Signal(received) // fails only if the process has ended
 		case <-ended:
 			if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 				return signalCode(status.Signal()), nil
@@ -218,14 +217,14 @@ func (s *stack) start(ctx context.Context) error {
 const (
 	// sharedMemory is a file system in memory on Linux.
 	sharedMemory = "/dev/shm"
-	// clusterRoom is many times what a run of all tests leaves: 300 databases of 10 MB and
-	// the log.
+	// clusterRoom is many times the size after a run of all tests: 300 databases of 10 MB and the
+	// log.
 	clusterRoom = 8 << 30
 )
 
-// inMemory is the directory for the servers' files: one in memory where that has room twice,
-// else "" for the usual one. Each test makes a database, and on a disk the 400 files of each
-// cost more than its tests.
+// inMemory returns a directory in memory for the servers' files if twice clusterRoom is free.
+// Otherwise it returns "" for the default directory. Each test creates a database of 400 files,
+// which on a disk costs more time than the test.
 func inMemory(ctx context.Context) string {
 	disk, err := psdisk.UsageWithContext(ctx, sharedMemory)
 	if err != nil || disk.Free < clusterRoom {
@@ -250,7 +249,7 @@ func (s *stack) env() []string {
 		"TEMPORAL_ADDRESS="+s.temporal.Address())
 }
 
-// close stops what was started and removes the directory.
+// close stops the servers and removes the directory.
 func (s *stack) close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), stopTime)
 	defer cancel()
@@ -274,17 +273,16 @@ func (s *stack) close() error {
 	return errors.Join(failed...)
 }
 
-// sameEachRun are the values that tests read from the environment, for one run of a
-// checkout at a time.
+// sameEachRun has the values that stay the same in each run of a checkout, so that test results can
+// be cached. Only one run at a time can use them.
 type sameEachRun struct {
 	lock               *flock.Flock
 	password           string
-	postgres, temporal int // ports; 0 is a free one
+	postgres, temporal int // 0 is a free port
 }
 
-// newSameEachRun derives the ports from the path of the checkout, and keeps a password in
-// its .earshot. Another run that is under way has both ports, so that this one takes free
-// ones.
+// newSameEachRun derives the ports from the path of the checkout and keeps a password in its
+// .earshot directory. If another run holds the lock, this run uses free ports.
 func newSameEachRun(root string, report devstack.Report) (*sameEachRun, error) {
 	dir := filepath.Join(root, ".earshot")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -309,7 +307,8 @@ func newSameEachRun(root string, report devstack.Report) (*sameEachRun, error) {
 	}
 	s.password = string(text)
 	sum := sha256.Sum256([]byte(root))
-	// Two neighbours of devstack's range, so that the checkouts of one machine rarely meet.
+	// The two ports are consecutive ones of devstack's range, so that the checkouts of a machine
+	// rarely collide.
 	s.postgres = devstack.LowestPort + 2*int(binary.BigEndian.Uint16(sum[:])%((devstack.EphemeralPorts-devstack.LowestPort)/2))
 	s.temporal = s.postgres + 1
 	return s, nil

@@ -39,7 +39,7 @@ func TestASignalReachesTheCommandAndNothingIsLeft(t *testing.T) {
 		_, _ = os.ReadFile(fifo) // returns when the command has set its trap
 		signals <- syscall.SIGTERM
 	}()
-	// Not by wait: some shells miss a signal that comes right before it.
+	// A loop replaces wait, because some shells miss a signal that arrives just before it.
 	command := `trap 'exit 9' TERM; echo ready > "$0"; while :; do sleep 0.05; done`
 	var progress strings.Builder
 	code, err := run([]string{"sh", "-c", command, fifo}, false, signals, &progress)

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Watch reads all rows of the organization; the function that it returns fails
-// the test when they have changed. When a key was last used doesn't count.
+// Watch reads all rows of the organization. The returned function fails the test if the rows have
+// changed. It ignores the time of a key's last use.
 func (n *Tenant) Watch(t testing.TB) (unchanged func(t testing.TB)) {
 	t.Helper()
 	before := n.rows(t)
@@ -26,14 +26,14 @@ func (n *Tenant) Watch(t testing.TB) (unchanged func(t testing.TB)) {
 	}
 }
 
-// readRows is one query of all tables that belong to an organization.
+// readRows builds a single query of all tables that belong to an organization.
 const readRows = `
 SELECT string_agg(format('SELECT %L, %s::text FROM %I x WHERE organization_id = $1', c.relname,
   CASE c.relname WHEN 'api_keys' THEN '(x.id, x.hash, x.scope, x.expires_at, x.revoked_at)' ELSE 'x' END, c.relname), ' UNION ALL ')
 FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
 WHERE c.relkind = 'r' AND a.attname = 'organization_id'`
 
-// rows are the organization's, as text, by table.
+// rows returns the organization's rows as text, by table.
 func (n *Tenant) rows(t testing.TB) map[string][]string {
 	t.Helper()
 	var query string
@@ -54,18 +54,19 @@ func (n *Tenant) rows(t testing.TB) map[string][]string {
 	return all
 }
 
-// What differs from one run to the next: ids in both forms, and moments.
+// idsAndTimes matches values that differ from run to run: ids in both forms, and times.
 var idsAndTimes = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[a-z]{3}_[0-9a-z]{26}|20\d\d-\d\d-\d\dT[0-9:.+Z]+`)
 
-// Contents are the organization's rows of a table, as text and in no order of theirs, without
-// ids and moments: what two organizations have alike, if the same was done in both.
+// Contents returns the organization's rows of a table as sorted text without ids and times. The
+// result is the same for two organizations with the same history.
 func (n *Tenant) Contents(t testing.TB, table string) []string {
 	t.Helper()
 	payload := "''"
 	if table == "events" {
 		payload = "convert_from(payload, 'UTF8')"
 	}
-	// The workflow comes when it comes, and transactions are numbered across all databases.
+	// The payload is added as text. The workflow's ids appear at an arbitrary time, and transaction
+	// numbers are shared by all databases.
 	rows, err := n.App.pool.Query(t.Context(), fmt.Sprintf(
 		`SELECT (to_jsonb(x) - 'payload' - 'workflow_id' - 'workflow_run_id' - 'changed_in')::text || %s FROM %s x WHERE organization_id = $1`,
 		payload, table), n.Organization.ID.UUID())

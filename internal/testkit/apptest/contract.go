@@ -21,17 +21,16 @@ import (
 	"earshot/internal/testkit"
 )
 
-// Contract is a transport that holds every answer of the API against
-// api/openapi.yaml and fails the test when they differ.
+// Contract returns a transport that checks every answer of the API against api/openapi.yaml and
+// fails the test if they differ.
 func Contract(t testing.TB) http.RoundTripper { return contractTransport{t} }
 
 type contractTransport struct{ t testing.TB }
 
 type contract struct {
 	router routers.Router
-	// Bodies are checked by JSON Schema 2020-12 itself: kin-openapi goes by the
-	// rules of OpenAPI 3.0 where a schema has references, and compiles each
-	// schema anew for each answer.
+	// schemas check bodies by JSON Schema 2020-12. kin-openapi applies the rules of OpenAPI 3.0 to
+	// schemas with references, and it compiles each schema again for each answer.
 	schemas map[string]*jsonschema.Schema // by reference
 }
 
@@ -40,8 +39,8 @@ var loadContract = sync.OnceValues(func() (*contract, error) {
 	if err != nil {
 		return nil, errors.Wrap(err, "load the contract")
 	}
-	doc.Servers = nil // any address will do
-	// As 3.1 the library compiles the schema of each header anew for each answer.
+	doc.Servers = nil // accept any address
+	// With version 3.1 the library compiles the schema of each header again for each answer.
 	doc.OpenAPI = "3.0.3"
 	c := &contract{schemas: map[string]*jsonschema.Schema{}}
 	if c.router, err = gorillamux.NewRouter(doc); err != nil {
@@ -58,7 +57,7 @@ var loadContract = sync.OnceValues(func() (*contract, error) {
 	compiler := jsonschema.NewCompiler()
 	compiler.DefaultDraft(jsonschema.Draft2020)
 	compiler.AssertFormat()
-	// The library's own stops at 254 characters, the specification at 320.
+	// The library's own format allows only 254 characters, but the specification allows 320.
 	compiler.RegisterFormat(&jsonschema.Format{Name: "email", Validate: isAddress})
 	if err := compiler.AddResource("contract.json", tree); err != nil {
 		return nil, errors.Wrap(err, "read the contract")
@@ -113,7 +112,7 @@ func checkAnswer(r *http.Request, answer *http.Response, body []byte) error {
 	}
 	route, params, err := c.router.FindRoute(r)
 	if err != nil {
-		// 404 and 405 of a route that the contract doesn't have.
+		// A 404 or 405 for a route outside of the contract.
 		return c.checkError(answer, body)
 	}
 	input := &openapi3filter.ResponseValidationInput{
@@ -137,7 +136,7 @@ func (c *contract) checkBody(ref string, body []byte) error {
 	return c.schemas[ref].Validate(value)
 }
 
-// checkError is for what answers outside the contract's routes.
+// checkError checks an answer outside of the contract's routes.
 func (c *contract) checkError(answer *http.Response, body []byte) error {
 	if answer.StatusCode != http.StatusNotFound && answer.StatusCode != http.StatusMethodNotAllowed {
 		return errors.Errorf("the contract doesn't know the route that answered %d", answer.StatusCode)

@@ -16,11 +16,11 @@ import (
 	"earshot/internal/testkit"
 )
 
-// NewKey is a further API key to be made.
+// NewKey is the input for one more API key.
 var NewKey = access.NewAPIKey{Name: "another", Scope: "read:write"}
 
-// contractOfEvents are the schemas of the contract's section webhooks, by event.
-// They are compiled as the test kit does with those of answers.
+// contractOfEvents has the schema of each event from the webhooks section of the contract. They are
+// compiled like the schemas of answers.
 var contractOfEvents = sync.OnceValues(func() (map[string]*jsonschema.Schema, error) {
 	doc, err := openapi3.NewLoader().LoadFromFile(filepath.Join(testkit.Root(), "api", "openapi.yaml"))
 	if err != nil {
@@ -50,7 +50,7 @@ var contractOfEvents = sync.OnceValues(func() (map[string]*jsonschema.Schema, er
 	return schemas, nil
 })
 
-// ByContract holds the bytes of events against the contract.
+// ByContract checks the payloads of events against the contract.
 func ByContract(t *testing.T, events []*db.Event) {
 	t.Helper()
 	schemas, err := contractOfEvents()

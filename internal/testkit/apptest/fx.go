@@ -1,9 +1,9 @@
-// Package apptest gives tests the running service, wired by the same modules as the
-// program, and organizations that act on it over HTTP. Every answer of the API is held
+// Package apptest gives tests the running service, built from the same modules as the program.
+// Tests create organizations and send requests over HTTP. Every answer of the API is checked
 // against the contract.
 //
-// TestMain calls Main. A test calls Start, and makes an organization with App.Tenant.
-// Without options all tests of a package share one service.
+// TestMain calls Main. A test calls Start, and creates an organization with App.Tenant. Without
+// options all tests of a package share one service.
 package apptest
 
 import (
@@ -60,91 +60,91 @@ type App struct {
 	Subjects  *subjects.Service
 	Backfills *backfill.Service
 	Widget    *widget.Service
-	// Subscribers e-mail end-users about their posts.
+	// Subscribers sends e-mails to end-users about their posts.
 	Subscribers *subscribers.Service
-	// Interactions are those of end-users on public boards.
+	// Interactions has the actions of end-users on public boards.
 	Interactions *interactions.Service
 	Changes      *change.Runner
-	// Temporal is nil when it didn't answer at the start.
+	// Temporal is nil if the server didn't answer at the start.
 	Temporal   client.Client
 	Connection *dispatch.Connection
 	Metrics    *telemetry.Metrics
 	Config     config.Config
-	// pool is for what the test itself asks of the database, beside the service's connections.
+	// pool is for the test's own queries, separate from the service's connections.
 	pool *pgxpool.Pool
-	// began is the start of the test's use: the namespace has closed runs of tests before.
+	// began is the start of the test. The namespace contains closed workflows of earlier tests.
 	began time.Time
 }
 
-// Options of an App. Without any, Start returns the service that all tests of the package
-// share.
+// Options configure an App. Without options, Start returns the service that all tests of the
+// package share.
 type Options struct {
 	// Worker runs deliveries. Without it their workflows start and wait.
 	Worker bool
-	// Alone is a service of the test's own, though it has no other option: the test stops a part,
-	// locks tables, measures, or looks at all organizations.
+	// Alone requests a separate service for a test without other options. The test may stop a part,
+	// lock tables, measure, or read all organizations.
 	Alone bool
-	// Environ are further settings, KEY=value.
+	// Environ has additional settings, KEY=value.
 	Environ []string
-	// Checks of /readyz.
+	// Checks are additional checks of /readyz.
 	Checks []api.Check
-	// Traces get the spans; nil is none.
+	// Traces receives the spans. Nil disables tracing.
 	Traces *telemetry.Traces
-	// Logs gets the log; nil puts it into the test's output.
+	// Logs receives the log. Nil writes it to the test's output.
 	Logs *slog.Logger
-	// Temporal is where to start workflows; nil leases a namespace.
+	// Temporal is the client's configuration. Nil leases a namespace.
 	Temporal *client.Options
-	// DatabaseURL names the database; "" makes one.
+	// DatabaseURL names the database. If it is empty, Start creates one.
 	DatabaseURL string
-	// Limits of the HTTP server; nil is as in production.
+	// Limits are the limits of the HTTP server. Nil selects those of production.
 	Limits *api.Limits
-	// Into are pointers that get further parts of the service, by their type.
+	// Into has pointers that receive other parts of the service, by type.
 	Into []any
-	// Decorate are functions that change a part of the service, which they take and return.
+	// Decorate has functions that take a part of the service and return its replacement.
 	Decorate []any
 }
 
-// PatientSender replaces the sender of attempts by one that gives a receiver a minute, for tests in
-// which an attempt must not time out, however busy the machine is. It is for Options.Decorate.
+// PatientSender returns a sender that waits a minute for a receiver. It is for tests whose attempts
+// must not time out, however busy the machine is. Pass it to Options.Decorate.
 func PatientSender(c config.Config) *send.Sender {
 	return send.New(send.Options{AllowCIDRs: c.WebhookAllowCIDRs, AllowHTTP: c.WebhookAllowHTTP, Timeout: time.Minute})
 }
 
-// shareable says whether the service that all tests of the package share will do.
+// shareable reports whether the options permit the shared service.
 func (o Options) shareable() bool {
 	return !o.Worker && !o.Alone && o.Environ == nil && o.Checks == nil && o.Traces == nil && o.Logs == nil &&
 		o.Temporal == nil && o.DatabaseURL == "" && o.Limits == nil && o.Into == nil && o.Decorate == nil
 }
 
-// edges are the parts above the API that Main was given.
+// edges are the parts above the API that Main received.
 var edges struct{ mounted, worker []fx.Option }
 
-// Edge says how Main runs the tests of a package: which parts the service has above the API.
+// Edge configures Main: the parts above the API, or the number of parallel tests.
 type Edge func()
 
-// WithParts has every service of the package have these parts, for example web.Module.
+// WithParts adds parts to every service of the package, for example web.Module.
 func WithParts(parts ...fx.Option) Edge {
 	return func() { edges.mounted = append(edges.mounted, parts...) }
 }
 
-// WithWorker has a service with Options.Worker have this worker, which is worker.Module.
+// WithWorker sets the worker of services with Options.Worker. Pass worker.Module.
 func WithWorker(part fx.Option) Edge { return func() { edges.worker = []fx.Option{part} } }
 
-// Waiting has so many tests of the package run at once, for tests that mostly wait for timers. By
-// default as many run as there are processors. The flag -parallel wins.
+// Waiting sets the number of tests that run in parallel, for packages whose tests mostly wait for
+// timers. The default is the number of processors. The flag -parallel takes precedence.
 func Waiting(tests int) Edge {
 	return func() {
 		flag.Parse()
 		given := false
 		flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
 		if !given {
-			_ = flag.Set("test.parallel", strconv.Itoa(tests)) // a number that is one
+			_ = flag.Set("test.parallel", strconv.Itoa(tests)) // always valid
 		}
 	}
 }
 
-// Main runs a package's tests, for its TestMain. The edges are parts of the service that
-// only some packages test, so that an edit of one doesn't run the tests of all.
+// Main runs the tests of a package, for its TestMain. Only the packages that test an edge import
+// it, so an edit of one doesn't run the tests of all packages.
 func Main(m *testing.M, with ...Edge) {
 	for _, edge := range with {
 		edge()
@@ -152,7 +152,7 @@ func Main(m *testing.M, with ...Edge) {
 	os.Exit(testkit.Run(runner{m}))
 }
 
-// runner ends the shared service after the tests.
+// runner stops the shared service after the tests.
 type runner struct{ m *testing.M }
 
 func (r runner) Run() int {
@@ -166,7 +166,7 @@ func (r runner) Run() int {
 	return code
 }
 
-// shared is the service of all tests that have no options.
+// shared is the service of all tests without options.
 var shared struct {
 	once sync.Once
 	app  *App
@@ -175,10 +175,10 @@ var shared struct {
 	logs testkit.Logs
 }
 
-// Start runs the service, wired by the same modules as the program, and stops
-// it when the test ends. Without options it is one service for all tests of the package: a
-// test then has an organization of its own, and sees nothing of the others'. Receivers may be
-// on loopback, and a failed attempt is made again after 10 ms unless Environ says otherwise.
+// Start runs the service, built from the same modules as the program, and stops it when the test
+// ends. Without options, all tests of the package share one service. Each test then uses its own
+// organization and sees no data of others. By default receivers may be on loopback, and a failed
+// attempt is repeated after 10 ms. Environ can change both.
 func Start(t testing.TB, o Options) *App {
 	t.Helper()
 	if o.shareable() {
@@ -206,7 +206,7 @@ func Start(t testing.TB, o Options) *App {
 	return a
 }
 
-// share returns the shared service, which the first test starts.
+// share returns the shared service. The first test starts it.
 func share(t testing.TB) *App {
 	t.Helper()
 	shared.once.Do(func() {
@@ -223,7 +223,7 @@ func share(t testing.TB) *App {
 		}
 		a, stop, err := start(ctx, Options{
 			DatabaseURL: url, Temporal: &namespace, Logs: shared.logs.Warnings(),
-			// More tests at once than a service of one test has.
+			// The shared service runs more tests at the same time than others.
 			Environ: []string{"EARSHOT_DATABASE_MAX_CONNS=16"},
 		})
 		if err != nil {
@@ -244,7 +244,7 @@ func share(t testing.TB) *App {
 	return &a
 }
 
-// settings are those of a service for tests; the last one of a name counts.
+// settings returns the settings of a test's service. The last value of a name counts.
 func settings(o Options) (config.Config, error) {
 	key := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("k", 32)))
 	return config.Load(append([]string{
@@ -254,7 +254,7 @@ func settings(o Options) (config.Config, error) {
 		"EARSHOT_WEBHOOK_ALLOW_CIDRS=127.0.0.0/8,::1/128",
 		"EARSHOT_WEBHOOK_ALLOW_HTTP=true",
 		"EARSHOT_WEBHOOK_RETRY_DELAYS=10ms,10ms,10ms,10ms",
-		// Many tests run at once on one server with a few hundred connections.
+		// Many tests share one database server with a few hundred connections.
 		"EARSHOT_DATABASE_MAX_CONNS=8",
 		"EARSHOT_RATE_LIMIT=100000",
 		"EARSHOT_DRAIN_TIMEOUT=5s",
@@ -312,7 +312,7 @@ func start(ctx context.Context, o Options) (a *App, stop func() error, err error
 	}, nil
 }
 
-// serve opens the API on a free port.
+// serve starts the API on a free port.
 func (a *App) serve(ctx context.Context, o Options) (stop func(context.Context) error, err error) {
 	limits := api.StandardLimits()
 	if o.Limits != nil {
@@ -334,8 +334,8 @@ func (a *App) serve(ctx context.Context, o Options) (stop func(context.Context) 
 	}, nil
 }
 
-// connect gives the test the service's own client. A test in which Temporal is
-// away has none.
+// connect gives the test the service's Temporal client. Without a Temporal server the test has
+// none.
 func (a *App) connect(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -344,7 +344,7 @@ func (a *App) connect(ctx context.Context) {
 	}
 }
 
-// Runs waits until the visibility query finds so many of the test's runs and returns them.
+// Runs waits until the visibility query matches n workflows of the test and returns them.
 func (a *App) Runs(t *testing.T, query string, n int) []*workflow.WorkflowExecutionInfo {
 	t.Helper()
 	query = a.Since(query)
@@ -353,12 +353,12 @@ func (a *App) Runs(t *testing.T, query string, n int) []*workflow.WorkflowExecut
 		answer, err := a.Temporal.ListWorkflow(t.Context(), &workflowservice.ListWorkflowExecutionsRequest{Query: query})
 		require.NoError(c, err)
 		found = answer.GetExecutions()
-		require.Equal(c, n, len(found)) // and not Len, which prints them all
+		require.Equal(c, n, len(found)) // Len would print them all
 	}, testkit.Wait, 50*time.Millisecond)
 	return found
 }
 
-// Since adds to a visibility query that runs have started since the test began.
+// Since restricts a visibility query to workflows that started after the test began.
 func (a *App) Since(query string) string {
 	since := "StartTime >= '" + a.began.UTC().Format(time.RFC3339Nano) + "'"
 	if query == "" {

@@ -10,7 +10,7 @@ import (
 	"earshot/internal/publicid"
 )
 
-// Agos are moments that lie seconds back.
+// Agos returns times that lie the given numbers of seconds in the past.
 func Agos(seconds ...int) []time.Time {
 	at := make([]time.Time, len(seconds))
 	for i, s := range seconds {
@@ -19,13 +19,13 @@ func Agos(seconds ...int) []time.Time {
 	return at
 }
 
-// Recover begins a recovery and returns its id.
+// Recover starts a recovery and returns its id.
 func (n *Tenant) Recover(t *testing.T, hook string, body Object) publicid.Recovery {
 	t.Helper()
 	return n.RecoveryID(t, n.ID(t, hook+"/recover", body))
 }
 
-// RecoveryID reads the id of a recovery.
+// RecoveryID parses the id of a recovery.
 func (n *Tenant) RecoveryID(t *testing.T, text any) publicid.Recovery {
 	t.Helper()
 	id, err := publicid.Parse[publicid.Recovery](text.(string))
@@ -33,10 +33,10 @@ func (n *Tenant) RecoveryID(t *testing.T, text any) publicid.Recovery {
 	return id
 }
 
-// Minute is a window of the last minute.
+// Minute returns the last minute as a time window.
 func Minute() Object { return Object{"since": Agos(60)[0]} }
 
-// Hook is the path of a new webhook for the events, or for all of them.
+// Hook registers a webhook for the events, or for all of them, and returns its path.
 func (n *Tenant) Hook(t *testing.T, events ...event.Type) string {
 	t.Helper()
 	return "/v1/webhooks/" + n.Listen(t, events...)

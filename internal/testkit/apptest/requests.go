@@ -19,16 +19,16 @@ import (
 	catalogue "earshot/internal/event"
 )
 
-// KeysPath is the list of API keys.
+// KeysPath is the path of the list of API keys.
 const KeysPath = "/v1/api-keys"
 
-// NewKeyOf makes a key and returns what was shown.
+// NewKeyOf creates a key and returns the answer's data.
 func (n *Tenant) NewKeyOf(t *testing.T, body Object) Object {
 	t.Helper()
 	return n.Make(t, http.MethodPost, KeysPath, body)
 }
 
-// Moment reads a member that is a time.
+// Moment parses a time in a member of an object.
 func Moment(t *testing.T, o Object, name string) time.Time {
 	t.Helper()
 	at, err := time.Parse(time.RFC3339Nano, fmt.Sprint(o[name]))
@@ -36,13 +36,13 @@ func Moment(t *testing.T, o Object, name string) time.Time {
 	return at
 }
 
-// Later compares moments, which as text don't sort: zeros at the end are left out.
+// Later compares two times. Their text doesn't sort, because trailing zeros are omitted.
 func Later(t *testing.T, after, before Object, name string) {
 	t.Helper()
 	require.True(t, Moment(t, after, name).After(Moment(t, before, name)), "%v isn't after %v", after[name], before[name])
 }
 
-// FieldRules are the fields that validation refused, each with the rule.
+// FieldRules returns the fields that validation refused, each with its rule.
 func FieldRules(a Answer) []string {
 	list, _ := a.Details()["fields"].([]any)
 	rules := make([]string, len(list))
@@ -52,7 +52,7 @@ func FieldRules(a Answer) []string {
 	return rules
 }
 
-// Two moments long past and two that nobody waits for.
+// Two times long past and two in the far future.
 const (
 	LongPast = "2020-05-17T10:11:12Z"
 	LessPast = "2021-01-02T03:04:05Z"
@@ -60,7 +60,7 @@ const (
 	Farther  = "2200-01-01T00:00:00Z"
 )
 
-// NewPosts are the ids of new posts on a new board.
+// NewPosts creates posts on a new board and returns their ids.
 func (n *Tenant) NewPosts(t *testing.T, count int) []any {
 	t.Helper()
 	board, ids := n.Board(t), make([]any, count)
@@ -70,7 +70,7 @@ func (n *Tenant) NewPosts(t *testing.T, count int) []any {
 	return ids
 }
 
-// Comment is the id of a new comment; a parent makes it a reply.
+// Comment creates a comment and returns its id. With a parent the comment is a reply.
 func (n *Tenant) Comment(t *testing.T, post, parent string) string {
 	t.Helper()
 	body := Object{"body": Object{"text": "x"}}
@@ -80,7 +80,7 @@ func (n *Tenant) Comment(t *testing.T, post, parent string) string {
 	return n.ID(t, post+"/comments", body)
 }
 
-// Person is the path of a new contact with EveryTrait.
+// Person creates a contact with EveryTrait and returns its path.
 func (n *Tenant) Person(t *testing.T, externalUserID string) string {
 	t.Helper()
 	return "/v1/contacts/" + n.ID(t, "/v1/contacts", With(externalUserID, EveryTrait))
@@ -92,7 +92,7 @@ var EveryTrait = Object{
 	"metadata": Object{"seats": 12},
 }
 
-// With is traits for a contact.
+// With returns the body of a contact with traits.
 func With(externalUserID string, traits Object) Object {
 	body := Object{"externalUserId": externalUserID}
 	for name, v := range traits {
@@ -101,8 +101,7 @@ func With(externalUserID string, traits Object) Object {
 	return body
 }
 
-// Forged is the cursor that a list, of which this is a page of several, would give for
-// another place.
+// Forged returns a cursor to another place of the list. The path must return a page with a cursor.
 func (n *Tenant) Forged(t *testing.T, page, place string) string {
 	t.Helper()
 	given := n.Do(t, http.MethodGet, page, nil).Body["nextCursor"].(string)
@@ -121,37 +120,37 @@ func (n *Tenant) Listen(t *testing.T, events ...catalogue.Type) string {
 	return n.ID(t, "/v1/webhooks", Object{"url": "https://hooks.example.com/in", "events": events})
 }
 
-// Post is the path of a new post on a new board.
+// Post creates a post on a new board and returns its path.
 func (n *Tenant) Post(t *testing.T) string {
 	t.Helper()
 	return "/v1/posts/" + n.ID(t, n.Board(t)+"/posts", Object{"title": "Dark mode"})
 }
 
-// Board is the path of a new board.
+// Board creates a board and returns its path.
 func (n *Tenant) Board(t *testing.T) string {
 	t.Helper()
 	return "/v1/boards/" + n.ID(t, "/v1/boards", Object{"name": "Ideas"})
 }
 
-// Get is what a resource is.
+// Get returns a resource.
 func (n *Tenant) Get(t *testing.T, path string) Object {
 	t.Helper()
 	return n.Make(t, http.MethodGet, path, nil)
 }
 
-// Patch changes a resource and is what it is then.
+// Patch changes a resource and returns its new state.
 func (n *Tenant) Patch(t *testing.T, path string, body any) Object {
 	t.Helper()
 	return n.Make(t, http.MethodPatch, path, body)
 }
 
-// Identify is the contact that an identify answers.
+// Identify sends an identify request and returns the contact.
 func (n *Tenant) Identify(t *testing.T, body any) Object {
 	t.Helper()
 	return n.Make(t, http.MethodPost, "/v1/contacts/identify", body)
 }
 
-// Refused sends a request that must fail, with a code, and change nothing.
+// Refused sends a request that must fail with the code and change no data.
 func (n *Tenant) Refused(t *testing.T, code, method, path string, body any) Answer {
 	t.Helper()
 	unchanged := n.Watch(t)
@@ -161,19 +160,19 @@ func (n *Tenant) Refused(t *testing.T, code, method, path string, body any) Answ
 	return a
 }
 
-// Recorded are the organization's events that some webhook is sent, oldest first.
+// Recorded returns the events that are sent to a webhook, oldest first.
 func (n *Tenant) Recorded(t *testing.T) []*db.Event {
 	t.Helper()
 	return slices.DeleteFunc(n.Kept(t), func(e *db.Event) bool { return len(n.Deliveries(t, e)) == 0 })
 }
 
-// Kept are all of the organization's events, oldest first.
+// Kept returns all events of the organization, oldest first.
 func (n *Tenant) Kept(t *testing.T) []*db.Event {
 	t.Helper()
 	return n.App.Store.Client().Event.Query().Order(db.Asc(event.FieldID)).AllX(n.Context(t.Context()))
 }
 
-// Payloads are the recorded events of a type, decoded, oldest first.
+// Payloads returns the decoded recorded events of a type, oldest first.
 func (n *Tenant) Payloads(t *testing.T, of catalogue.Type) []Object {
 	t.Helper()
 	var found []Object
@@ -187,13 +186,13 @@ func (n *Tenant) Payloads(t *testing.T, of catalogue.Type) []Object {
 	return found
 }
 
-// Deliveries are those of an event.
+// Deliveries returns the deliveries of an event.
 func (n *Tenant) Deliveries(t *testing.T, e *db.Event) []*db.Delivery {
 	t.Helper()
 	return n.App.Store.Client().Delivery.Query().Where(delivery.EventID(e.ID)).AllX(n.Context(t.Context()))
 }
 
-// Walk reads a list page by page and returns all ids.
+// Walk reads a list page by page and returns all ids. It calls between before each further page.
 func (n *Tenant) Walk(t *testing.T, path string, limit string, between func()) []string {
 	t.Helper()
 	var ids []string
@@ -212,7 +211,7 @@ func (n *Tenant) Walk(t *testing.T, path string, limit string, between func()) [
 	}
 }
 
-// Without is a copy that lacks some members.
+// Without returns a copy of the object without some members.
 func Without(o Object, names ...string) Object {
 	rest := maps.Clone(o)
 	for _, name := range names {
@@ -221,5 +220,5 @@ func Without(o Object, names ...string) Object {
 	return rest
 }
 
-// Registration is the body of a webhook to be registered.
+// Registration is the body of a webhook's registration.
 var Registration = Object{"url": "https://hooks.example.com/in?token=1", "events": []string{"post.created"}}

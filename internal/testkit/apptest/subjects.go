@@ -8,8 +8,9 @@ import (
 	"earshot/internal/publicid"
 )
 
-// Finished goes on with an export or an erasure to its end, as a worker does, and returns its id. An
-// erasure waits once while contact.deleted is pending; Finished goes on at once, because nobody delivers.
+// Finished completes an export or an erasure, as the worker does, and returns its id. The worker
+// pauses an erasure while contact.deleted is pending. Finished continues immediately, because the
+// tests deliver no events.
 func (n *Tenant) Finished(t testing.TB, request string) string {
 	t.Helper()
 	id, err := publicid.Parse[publicid.SubjectRequest](request)

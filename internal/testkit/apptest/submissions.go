@@ -13,8 +13,8 @@ import (
 	"earshot/internal/publicid"
 )
 
-// Submission has an end-user comment on a post, as one who is known on the browser, and returns the
-// id under which it waits to be looked at. Its board is public and moderated from then on.
+// Submission sends a comment of an end-user on a post and returns the id of the pending submission.
+// The end-user's e-mail address is already confirmed. The board becomes public and moderated.
 func (n *Tenant) Submission(t testing.TB, board, post string) string {
 	t.Helper()
 	n.Make(t, http.MethodPatch, "/v1/boards/"+board, map[string]any{"public": true, "moderated": true})

@@ -18,7 +18,7 @@ import (
 	"earshot/internal/testkit"
 )
 
-// Tenant is an organization with its keys, as a test talks to the API.
+// Tenant is an organization with its API keys, from a test's view.
 type Tenant struct {
 	Organization *db.Organization
 	Owner        *db.User
@@ -26,14 +26,14 @@ type Tenant struct {
 	Key, ReadKey string
 
 	App *App
-	// http holds every answer against the contract.
+	// http checks every answer against the contract.
 	http *http.Client
 }
 
-// Tenant makes an organization on the business plan.
+// Tenant creates an organization on the business plan.
 func (a *App) Tenant(t testing.TB) *Tenant { return a.TenantOn(t, "business") }
 
-// TenantOn makes an organization on a plan.
+// TenantOn creates an organization on a plan.
 func (a *App) TenantOn(t testing.TB, plan string) *Tenant {
 	t.Helper()
 	org, owner, err := a.Access.CreateOrganization(t.Context(), access.NewOrganization{
@@ -46,12 +46,12 @@ func (a *App) TenantOn(t testing.TB, plan string) *Tenant {
 	return n
 }
 
-// Context is the organization's, for use of the store.
+// Context returns a context with the organization, for the store.
 func (n *Tenant) Context(ctx context.Context) context.Context {
 	return store.WithOrganization(ctx, n.Organization.ID)
 }
 
-// NewKey makes an API key of the owner and returns it in clear.
+// NewKey creates an API key of the owner and returns the secret.
 func (n *Tenant) NewKey(t testing.TB, k access.NewAPIKey) string {
 	t.Helper()
 	k.User = n.Owner.ID
@@ -60,31 +60,31 @@ func (n *Tenant) NewKey(t testing.TB, k access.NewAPIKey) string {
 	return key
 }
 
-// Answer is what came back from Do.
+// Answer is the result of Do.
 type Answer struct {
 	Status int
 	Header http.Header
-	// Body is the decoded JSON; numbers are json.Number.
+	// Body is the decoded JSON. Numbers are json.Number.
 	Body map[string]any
 	Raw  []byte
 }
 
-// Data is the member of that name.
+// Data returns the member "data" of the body.
 func (a Answer) Data() map[string]any {
 	data, _ := a.Body["data"].(map[string]any)
 	return data
 }
 
-// Code is the error's code, "" where there is none.
+// Code returns the error's code, or "" without an error.
 func (a Answer) Code() string { return text(a.error()["code"]) }
 
-// Details are the error's.
+// Details returns the error's details.
 func (a Answer) Details() map[string]any {
 	details, _ := a.error()["details"].(map[string]any)
 	return details
 }
 
-// Fields are the names of the fields that validation refused, in order.
+// Fields returns the names of the fields that validation refused, in order.
 func (a Answer) Fields() []string {
 	list, _ := a.Details()["fields"].([]any)
 	names := make([]string, len(list))
@@ -102,8 +102,9 @@ func (a Answer) error() map[string]any {
 
 func text(v any) string { s, _ := v.(string); return s }
 
-// Do sends a request with the read:write key. The body is encoded as JSON,
-// unless it is nil, a string or bytes, or a reader, whose bytes are sent in chunks. Header pairs come last and win.
+// Do sends a request with the read:write key. It encodes the body as JSON, unless the body is nil,
+// a string, bytes or a reader. The bytes of a reader are sent in chunks. Header pairs are set last
+// and take precedence.
 func (n *Tenant) Do(t testing.TB, method, path string, body any, header ...string) Answer {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, n.App.URL+path, reader(t, body))
@@ -138,14 +139,14 @@ func (n *Tenant) Make(t testing.TB, method, path string, body any) map[string]an
 	return a.Data()
 }
 
-// ID makes something and returns its id.
+// ID creates a resource and returns its id.
 func (n *Tenant) ID(t testing.TB, path string, body any) string {
 	t.Helper()
 	return text(n.Make(t, http.MethodPost, path, body)["id"])
 }
 
-// Register makes a webhook for the receiver, which checks its signatures from
-// now on, and returns its id.
+// Register registers a webhook for the receiver and returns its id. From now on the receiver checks
+// the signatures.
 func (n *Tenant) Register(t testing.TB, r *testkit.Receiver, events ...string) string {
 	t.Helper()
 	made := n.Make(t, http.MethodPost, "/v1/webhooks", map[string]any{"url": r.URL, "events": events})
@@ -153,7 +154,7 @@ func (n *Tenant) Register(t testing.TB, r *testkit.Receiver, events ...string) s
 	return text(made["id"])
 }
 
-// Recovered begins a recovery of the webhook, stops it, and returns its id.
+// Recovered starts a recovery of the webhook, stops it, and returns its id.
 func (n *Tenant) Recovered(t testing.TB, webhook string) string {
 	t.Helper()
 	id, err := publicid.Parse[publicid.Recovery](

@@ -8,11 +8,11 @@ import (
 	"earshot/internal/access"
 )
 
-// Object is a JSON object as tests write and read it.
+// Object is a JSON object in a test.
 type Object = map[string]any
 
-// Together runs tests in parallel against one running service. Each gets an
-// organization of its own, as wrap makes it.
+// Together runs tests in parallel against one service. Each test gets its own organization,
+// converted by wrap.
 func Together[T any](t *testing.T, wrap func(*Tenant) T, tests map[string]func(*testing.T, T), environ ...string) {
 	t.Helper()
 	app := Start(t, Options{Environ: environ})
@@ -24,7 +24,7 @@ func Together[T any](t *testing.T, wrap func(*Tenant) T, tests map[string]func(*
 	}
 }
 
-// As is the organization through a key of another member.
+// As returns the tenant with a key of another member.
 func (n *Tenant) As(t testing.TB, member *db.User) *Tenant {
 	t.Helper()
 	same := *n
@@ -33,7 +33,7 @@ func (n *Tenant) As(t testing.TB, member *db.User) *Tenant {
 	return &same
 }
 
-// UseCases are those of the service, for an API of the test's own.
+// UseCases returns the service's use cases, for a test with its own API.
 func (a *App) UseCases() api.UseCases {
 	return api.UseCases{Access: a.Access, Contacts: a.Contacts, Feedback: a.Feedback, Webhooks: a.Webhooks, Subjects: a.Subjects, Widget: a.Widget}
 }

@@ -1,4 +1,4 @@
-// Package tier says which tests `make test` leaves to `make test-all`, and which tools a
+// Package tier marks the tests that `make test` leaves to `make test-all`, and the tools that a
 // test needs.
 package tier
 
@@ -14,13 +14,13 @@ import (
 	"earshot/internal/needs"
 )
 
-// NotRun begins the message of a test that was skipped for want of a tool. `make test`
-// finds these messages and lists them at its end.
+// NotRun is the start of the message of a test that was skipped because a tool is missing. At its
+// end `make test` lists these messages.
 const NotRun = "NOT RUN: needs "
 
-// Slow leaves the test to `make test-all`, with the reason for its length. It stands in
-// the test's first line. It is for tests of two seconds and more; nothing checks that, because
-// the time of a test depends on the machine and on the tests beside it.
+// Slow leaves the test to `make test-all` and states the reason for its length. The call is the
+// first line of the test. It is for tests of two seconds and more. No check enforces this, because
+// the duration depends on the machine and on the other tests.
 func Slow(t testing.TB, reason string) {
 	t.Helper()
 	if testing.Short() {
@@ -28,8 +28,8 @@ func Slow(t testing.TB, reason string) {
 	}
 }
 
-// OneByOne leaves a test out of `make race`: it sends thousands of requests, one at a time,
-// and the detector makes each several times as slow.
+// OneByOne excludes a test from `make race`. Such a test sends thousands of requests in sequence,
+// and the race detector makes each several times slower.
 func OneByOne(t testing.TB) {
 	t.Helper()
 	if underRaceDetector {
@@ -37,8 +37,8 @@ func OneByOne(t testing.TB) {
 	}
 }
 
-// Needs skips the test where one of the tools is missing. In CI, which installs all of
-// them, it fails the test.
+// Needs skips the test if one of the tools is missing. In CI, where all tools are installed, it
+// fails the test.
 func Needs(t testing.TB, tools ...string) {
 	t.Helper()
 	present := needs.Present(t.Context())
@@ -52,32 +52,32 @@ func Needs(t testing.TB, tools ...string) {
 	}
 }
 
-// inCI reads what every system of CI sets.
+// inCI reports whether the variable that every CI system sets is true.
 func inCI() bool {
 	ci, _ := strconv.ParseBool(os.Getenv("CI"))
 	return ci
 }
 
-// Properties sets how many cases each property of a package is tried with by `make test`,
-// and with how many steps, for its TestMain. Without it -short divides the cases by five
-// and the steps by two and says nothing. Flags on the command line win.
+// Properties sets the number of cases and steps for each property of a package in `make test`.
+// TestMain calls it. Without it, -short divides the cases by five and the steps by two without
+// notice. Flags on the command line take precedence.
 func Properties(cases, steps int) {
 	flag.Parse()
 	if !testing.Short() {
-		return // the defaults of rapid: 100 cases and 30 steps
+		return // rapid's defaults: 100 cases and 30 steps
 	}
 	given := map[string]bool{}
 	flag.Visit(func(f *flag.Flag) { given[f.Name] = true })
 	for name, value := range map[string]int{"rapid.checks": cases * 5, "rapid.steps": steps * 2} {
 		if !given[name] && flag.Lookup(name) != nil {
-			_ = flag.Set(name, strconv.Itoa(value)) // a number that is one
+			_ = flag.Set(name, strconv.Itoa(value)) // always valid
 		}
 	}
 }
 
-// HasPostgres says whether the machine has a Postgres, for the TestMain of a package whose
-// tests need one. Without one it prints that the package was not run; in CI the start of
-// the server then fails.
+// HasPostgres reports whether the machine has a Postgres, for the TestMain of a package that needs
+// one. If it has none, HasPostgres prints that the package was not run. In CI it returns true, so
+// that the start of the server fails.
 func HasPostgres() bool {
 	if inCI() || slices.Contains(needs.Present(context.Background()), "postgres") {
 		return true

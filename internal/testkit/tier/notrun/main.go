@@ -1,9 +1,9 @@
-// Command notrun lists the tests that were skipped for want of a tool, with the command
-// that installs it. It reads what `go test -json` printed:
+// Command notrun lists the tests that were skipped because a tool is missing, with the command that
+// installs it. It reads the output of `go test -json`:
 //
 //	notrun .earshot/test.json
 //
-// Results that Go took from its cache are in there as well.
+// The output also contains results from Go's cache.
 package main
 
 import (
@@ -30,7 +30,7 @@ func main() {
 	}
 }
 
-// list writes a line for each tool that tests lacked.
+// list writes a line for each missing tool.
 func list(file string, to io.Writer) error {
 	f, err := os.Open(file)
 	if err != nil {
