@@ -9,8 +9,8 @@ import (
 	"earshot/internal/change"
 )
 
-// logAccess writes one line per request: what was asked, by whom, what it
-// touched, what came of it. Never the body, the query or the key.
+// logAccess writes one line per request: the operation, the caller, the touched resources and the
+// outcome. It never logs the body, the query or the key.
 func (s *server) logAccess(c *gin.Context) {
 	began := time.Now()
 	ctx, touched := change.WithTouched(c.Request.Context())
@@ -36,9 +36,9 @@ func (s *server) logAccess(c *gin.Context) {
 	}
 	if c.Writer.Status() < 400 {
 		for _, p := range c.Params {
-			attrs = append(attrs, slog.String(p.Key, p.Value)) // ids only; what isn't one was refused
+			attrs = append(attrs, slog.String(p.Key, p.Value)) // ids, or the path of a page
 		}
-		attrs = append(attrs, touched.Attrs()...) // of what is committed
+		attrs = append(attrs, touched.Attrs()...) // of committed changes
 	}
 	s.log.LogAttrs(c, slog.LevelInfo, "request", attrs...)
 }

@@ -15,7 +15,8 @@ import (
 	"earshot/internal/testkit/apptest"
 )
 
-// audited are what somebody administers. That of the organization and the backfill are the operator's.
+// audited are the administrative operations. The operator runs createOrganization and
+// backfillContacts.
 var audited = []string{
 	"createOrganization", "updateOrganization", "createApiKey", "rotateApiKey", "revokeApiKey", "createMember", "updateMember",
 	"deleteMember", "eraseMember", "createBoard", "updateBoard", "deleteBoard", "createTag", "updateTag", "deleteTag", "updatePost", "deletePost",
@@ -25,7 +26,7 @@ var audited = []string{
 	"createWidgetSecret", "deleteWidgetSecret", "replaceWidgetOrigins", "approveSubmission", "rejectSubmission", "backfillContacts",
 }
 
-// unaudited are the writes of end-users: the feed of events has what they did.
+// unaudited are the writes of end-users. The feed of events has them instead.
 var unaudited = []string{
 	"castVote", "createComment", "createPost", "identifyContact", "identifyContacts", "retractVote", "updateComment",
 }
@@ -67,13 +68,13 @@ func TestEveryWriteLeavesALineInTheAuditTrailOrIsAnEndUsers(t *testing.T) {
 	require.Len(t, audited, len(writes)+2)
 }
 
-// The story sends each request for another resource than the one that is there, which is refused,
-// then as it is meant, and then once more with its key.
+// The story first sends each request with a wrong If-Match, which is refused. It then sends the
+// request as intended, and repeats it with the same Idempotency-Key.
 func TestEveryChangeLeavesOneLineInTheAuditTrailAndWhatIsRefusedOrRepeatedNone(t *testing.T) {
 	t.Parallel()
 	s := newStory(t)
 	s.whole()
-	wanted := []string{"createOrganization", "createApiKey", "createApiKey"} // the test kit's
+	wanted := []string{"createOrganization", "createApiKey", "createApiKey"} // made by the test kit
 	for _, operation := range s.order {
 		if slices.Contains(audited, operation) {
 			wanted = append(wanted, operation)

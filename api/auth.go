@@ -10,11 +10,11 @@ import (
 	"earshot/internal/problem"
 )
 
-// authorize lets a request through that carries a valid key whose scope covers
-// the operation.
+// authorize lets a request through if it carries a valid API key. The scope is checked later
+// (checkScope).
 func (s *server) authorize(c *gin.Context) {
 	if call := callOf(c); call != nil {
-		c.Set(callerKey, call.grant.caller) // whose key the surface's request had
+		c.Set(callerKey, call.grant.caller) // the caller of the surface's request
 		return
 	}
 	key, ok := bearer(c.GetHeader("Authorization"))
@@ -35,8 +35,8 @@ func (s *server) authorize(c *gin.Context) {
 	c.Set(callerKey, caller)
 }
 
-// checkScope comes after the rate limit, whose headers every authenticated
-// answer carries.
+// checkScope refuses a write with a key that may only read. It runs after the rate limit, because
+// every authenticated answer carries the rate limit's headers.
 func (s *server) checkScope(c *gin.Context) {
 	caller, _ := callerOf(c)
 	if s.operation(c).Scope != "read" && !caller.CanWrite() {
@@ -44,13 +44,13 @@ func (s *server) checkScope(c *gin.Context) {
 	}
 }
 
-// ReadsOnly is the problem of a key that may not write.
+// ReadsOnly is the problem of a write with a key that may only read.
 func ReadsOnly() *problem.Error {
 	return problem.New(problem.ScopeInsufficient, "The API key lacks the scope read:write.").With("required", "read:write")
 }
 
-// bearer takes the credential out of the header. The scheme's name has no case
-// (RFC 9110, section 11.1).
+// bearer returns the credential of the header. The name of the scheme is case-insensitive (RFC
+// 9110, section 11.1).
 func bearer(header string) (string, bool) {
 	scheme, key, ok := strings.Cut(header, " ")
 	key = strings.TrimSpace(key)

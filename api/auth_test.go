@@ -26,7 +26,7 @@ func TestAKey(t *testing.T) {
 	})
 }
 
-// noEntry holds an answer against everything that a 401 has to be.
+// noEntry checks everything that a 401 must have.
 func noEntry(t *testing.T, a apptest.Answer, why string) {
 	t.Helper()
 	require.Equal(t, http.StatusUnauthorized, a.Status, "%s: %s", why, a.Raw)
@@ -59,8 +59,7 @@ func badCredentials(t *testing.T, app *apptest.App) {
 	}
 }
 
-// swapCase turns the first letter after the prefix around, or a digit into
-// another one.
+// swapCase changes the case of the first letter after the prefix. A digit becomes another digit.
 func swapCase(key string) string {
 	b := []byte(key)
 	if b[4] ^= 1; b[4] >= 'A' {
@@ -92,8 +91,8 @@ func endedKeys(t *testing.T, app *apptest.App) {
 	require.Less(t, lastAccepted(t, n, expiring), end)
 }
 
-// lastAccepted asks with the key until it is refused, and returns when the last
-// request that was accepted had been sent.
+// lastAccepted sends requests with the key until it is refused. It returns the time at which the
+// last accepted request was sent.
 func lastAccepted(t *testing.T, n *apptest.Tenant, key string) (last time.Time) {
 	t.Helper()
 	require.Eventually(t, func() bool {
@@ -142,12 +141,12 @@ func me(t *testing.T, app *apptest.App) {
 func readOnly(t *testing.T, app *apptest.App) {
 	n := newFixture(t, app)
 	app.Store.Client().Organization.Update().SetBillingState("read_only").ExecX(n.Context(t.Context()))
-	// A key that hasn't been used yet, so the state isn't remembered from before.
+	// A new key, because the service remembers the state of a used one.
 	key := "Bearer " + n.NewKey(t, access.NewAPIKey{Name: "new", Scope: "read:write"})
 	unchanged := n.Watch(t)
 	everyOperation(t, nil, func(t *testing.T, o operation) {
 		if o.OperationID == "revokeApiKey" || o.OperationID == "deleteWidgetSecret" {
-			return // always possible
+			return // always allowed
 		}
 		a := n.Do(t, o.method, o.filled(t, n.ids), o.request(t), "Authorization", key)
 		if !o.writes() {

@@ -16,9 +16,9 @@ import (
 // maxBody is the largest request body.
 const maxBody = 1 << 20
 
-// readBody takes the whole body in. It is nil where the operation may come without one, and does:
-// with nothing, whatever is said of its type, or with null, as some clients write that. Only the
-// end tells that a body in chunks is nothing.
+// readBody reads the whole body. If the body is optional, it returns nil for an empty body of any
+// type, and for the JSON value null, which some clients send. A chunked body has no length, so only
+// its end shows that it is empty.
 func (o operation) readBody(c *gin.Context) ([]byte, error) {
 	if !o.Bodiless {
 		return readBody(c)
@@ -54,7 +54,7 @@ func mustBeJSON(c *gin.Context) error {
 func readAll(c *gin.Context) ([]byte, error) {
 	var body []byte
 	var err error = &http.MaxBytesError{Limit: maxBody}
-	if c.Request.ContentLength <= maxBody { // else there is no need to wait for it
+	if c.Request.ContentLength <= maxBody { // a longer body is refused before it is read
 		body, err = io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, maxBody))
 	}
 	var tooLarge *http.MaxBytesError
@@ -67,10 +67,9 @@ func readAll(c *gin.Context) ([]byte, error) {
 	return body, nil
 }
 
-// closeAfterChunks lets no request follow a body in chunks on the same connection.
-// Net/http takes the chunks where a Content-Length stands beside them, and doesn't
-// tell; a proxy that went by the length would take what follows for another
-// client's request (RFC 9112, section 6.1).
+// closeAfterChunks closes the connection after a request with a chunked body. If the request also
+// has a Content-Length, net/http reads the chunks and doesn't report the header. A proxy that uses
+// the length would take the rest for another client's request (RFC 9112, section 6.1).
 func closeAfterChunks(c *gin.Context) {
 	if len(c.Request.TransferEncoding) > 0 {
 		c.Header("Connection", "close")

@@ -13,13 +13,13 @@ import (
 	"earshot/internal/problem"
 )
 
-// bouncesPath is where whoever runs the service says which addresses bounce. It is of all
-// organizations, so it is no operation of the contract, and no API key opens it.
+// bouncesPath is the route by which the operator reports bounced addresses. It applies to all
+// organizations. It is therefore no operation of the contract and accepts no API key.
 const bouncesPath = "/mail/bounces"
 
-// bounced takes {"addresses": […]} from whoever has the operator's secret.
+// bounced takes {"addresses": […]} from a request with the operator's secret.
 func (s *server) bounced(secret string) gin.HandlerFunc {
-	// Of one length, so that the comparison tells nothing of the secret's.
+	// All hashes have the same length, so the comparison doesn't reveal the length of the secret.
 	wanted := sha256.Sum256([]byte(secret))
 	return func(c *gin.Context) {
 		given, bearer := strings.CutPrefix(c.GetHeader("Authorization"), "Bearer ")

@@ -15,7 +15,8 @@ import (
 	"earshot/internal/testkit/apptest"
 )
 
-// Two requests a minute refill one in half a minute, far more than a test takes.
+// With two requests a minute, a token comes back after half a minute, which is far longer than a
+// test takes.
 func TestABudgetOfTwoRequests(t *testing.T) {
 	t.Parallel()
 	together(t, apptest.Options{Environ: []string{"EARSHOT_RATE_LIMIT=2"}}, map[string]func(*testing.T, *apptest.App){

@@ -23,7 +23,8 @@ const (
 
 type ifMatchKey struct{}
 
-// judgeIfMatch judges the If-Match of an operation that takes one, and returns the context with it.
+// judgeIfMatch validates the If-Match header of an operation that takes one. It returns a context
+// with the entity tags.
 func (o operation) judgeIfMatch(ctx context.Context, bad *problem.Fields, h http.Header) context.Context {
 	if !o.Conditional || len(h.Values(ifMatchHeader)) == 0 {
 		return ctx
@@ -36,8 +37,9 @@ func (o operation) judgeIfMatch(ctx context.Context, bad *problem.Fields, h http
 	return context.WithValue(ctx, ifMatchKey{}, tags)
 }
 
-// matching has a change be made only while the resource is as the request's If-Match says, if it
-// has one. Answer is what its GET answers.
+// matching makes a change conditional on the request's If-Match, if it has one. The change then
+// fails unless the resource has one of the tags. The function answer returns the body of the
+// resource's GET.
 func matching[Out, Answer any](ctx context.Context, answer func(found Out) Answer) context.Context {
 	tags, _ := ctx.Value(ifMatchKey{}).([]string)
 	if tags == nil {
@@ -45,7 +47,7 @@ func matching[Out, Answer any](ctx context.Context, answer func(found Out) Answe
 	}
 	return change.OnlyIf(ctx, func(found Out) error {
 		var body bytes.Buffer
-		if err := json.NewEncoder(&body).Encode(answer(found)); err != nil { // as the generated code does
+		if err := json.NewEncoder(&body).Encode(answer(found)); err != nil { // the same encoding as in the generated code
 			return errors.Wrap(err, "encode the resource")
 		}
 		if tags[0] != etag.Any && !slices.Contains(tags, etag.Of(body.Bytes())) {
@@ -55,15 +57,15 @@ func matching[Out, Answer any](ctx context.Context, answer func(found Out) Answe
 	})
 }
 
-// tag gives the answers that have one by the contract their ETag, and answers 304 to who has
-// already what would be sent.
+// tag adds an ETag to the answers that have one in the contract. It answers 304 if the client
+// already has the current version.
 func (s *server) tag(c *gin.Context) {
 	if !s.operation(c).Tagged {
 		return
 	}
 	w := &heldWriter{ResponseWriter: c.Writer, status: http.StatusOK}
 	c.Writer = w
-	defer func() { c.Writer = w.ResponseWriter }() // who answers a panic writes to the client
+	defer func() { c.Writer = w.ResponseWriter }() // the answer to a panic goes directly to the client
 	c.Next()
 	c.Writer = w.ResponseWriter
 	if w.status < http.StatusMultipleChoices {
@@ -77,7 +79,7 @@ func (s *server) tag(c *gin.Context) {
 		}
 	}
 	c.Writer.WriteHeader(w.status)
-	_, _ = c.Writer.Write(w.body.Bytes()) // as with any answer, a client that left isn't told
+	_, _ = c.Writer.Write(w.body.Bytes()) // the client may have left
 }
 
 func reads(method string) bool { return method == http.MethodGet || method == http.MethodHead }

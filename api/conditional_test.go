@@ -34,7 +34,7 @@ func TestAConditionalRequest(t *testing.T) {
 	})
 }
 
-// conditionalAtOnce counts in the title of a post, by reading and writing it.
+// conditionalAtOnce uses the title of a post as a counter that parallel clients read and write.
 func conditionalAtOnce(t *testing.T, app *apptest.App) {
 	n := app.Tenant(t)
 	post := n.Post(t)
@@ -89,7 +89,7 @@ func conditionalTags(t *testing.T, app *apptest.App) {
 		require.Equal(t, http.StatusOK, n.Do(t, http.MethodPatch, post, object{}, "If-Match", header).Status, header)
 		require.Equal(t, http.StatusNotModified, n.Do(t, http.MethodGet, post, nil, "If-None-Match", header).Status, header)
 	}
-	// A weak one doesn't say that the bytes are the same.
+	// A weak tag doesn't guarantee that the bytes are the same.
 	require.Equal(t, http.StatusPreconditionFailed, n.Do(t, http.MethodPatch, post, object{}, "If-Match", "W/"+tag).Status)
 	require.Equal(t, http.StatusOK, n.Do(t, http.MethodGet, post, nil, "If-None-Match", `"other"`).Status)
 	require.Equal(t, http.StatusNotFound, n.Do(t, http.MethodPatch, "/v1/posts/nothing", object{}, "If-Match", "*").Status)

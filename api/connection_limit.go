@@ -11,23 +11,23 @@ import (
 	"github.com/go-faster/errors"
 )
 
-// limitedListener has only so many connections open. When one more comes, the one that
-// has waited longest for its client is closed: idle, slow to send a request, or slow to
-// read its answer. One that has waited for less than evictAfter stays, and so does one
-// whose request is being worked on; while there is no other, the new connection waits.
+// limitedListener limits the number of open connections. At the limit, it closes the connection
+// that has waited longest for its client. Such a client is idle, slow to send a request, or slow to
+// read its answer. A connection stays open if it has waited for less than evictAfter, or if its
+// request is being processed. The new connection waits until another one can be closed.
 type limitedListener struct {
 	net.Listener
 	limit      int
 	evictAfter time.Duration
 
 	mu     sync.Mutex
-	change *sync.Cond // a connection was closed or may have waited long enough, or the listener is closed
+	change *sync.Cond // signals a closed connection, a long enough wait, or a closed listener
 	open   map[*connection]struct{}
 	closed bool
 }
 
-// evictedWithoutFiles are how many connections are closed when the process can't open
-// anything more: for the new one, and for what else in the process wanted to be opened.
+// evictedWithoutFiles is the number of connections to close when the process has no file
+// descriptors left. They make room for the new connection and for other files of the process.
 const evictedWithoutFiles = 16
 
 func newLimitedListener(inner net.Listener, limits Limits) *limitedListener {
@@ -36,8 +36,9 @@ func newLimitedListener(inner net.Listener, limits Limits) *limitedListener {
 	return l
 }
 
-// Accept waits for a connection, and until there are few enough. Out of file descriptors
-// it closes some and returns the error, after which http.Server tries again.
+// Accept waits for a connection, and until the number of open connections is below the limit.
+// Without free file descriptors, it closes some connections and returns the error. The http.Server
+// then tries again.
 func (l *limitedListener) Accept() (net.Conn, error) {
 	accepted, err := l.Listener.Accept()
 	l.mu.Lock()
@@ -62,9 +63,9 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 	return conn, nil
 }
 
-// evict closes the connection that has waited longest, and returns 0. Where none has
-// waited long enough, or the listener is closed, it returns for how long none will have.
-// It needs the lock, and lets go of it while it closes.
+// evict closes the connection that has waited longest, and returns 0. If no connection has waited
+// long enough, or the listener is closed, it returns the time until the next try. The caller holds
+// the lock, and evict releases it while it closes the connection.
 func (l *limitedListener) evict() (wait time.Duration) {
 	var longest *connection
 	for conn := range l.open {
@@ -85,14 +86,14 @@ func (l *limitedListener) evict() (wait time.Duration) {
 	return 0
 }
 
-// wake has Accept look again.
+// wake makes Accept try again.
 func (l *limitedListener) wake() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.change.Broadcast()
 }
 
-// Close takes no more connections; those that are open stay.
+// Close stops accepting connections. Open connections stay open.
 func (l *limitedListener) Close() error {
 	l.mu.Lock()
 	l.closed = true
@@ -101,30 +102,31 @@ func (l *limitedListener) Close() error {
 	return l.Listener.Close()
 }
 
-// connection is one that the listener has accepted.
+// connection is a connection that the listener has accepted.
 type connection struct {
 	net.Conn
 	listener *limitedListener
-	// Under the listener's lock. Since is since when nothing is done for it, zero while
-	// a request is worked on. Only the goroutine that serves the connection moves it.
+	// The listener's lock guards these fields. The connection began to wait for its client at
+	// since, which is zero while a request is being processed. Only the goroutine that serves the
+	// connection changes it.
 	since time.Time
 	gone  bool
 }
 
 type connectionKey struct{}
 
-// noteWork notes on the connection that its request is being worked on.
+// noteWork marks the connection as busy while its request is being processed.
 func noteWork(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if conn, ok := r.Context().Value(connectionKey{}).(*connection); ok {
 			if _, open := conn.waits(time.Time{}); !open {
-				// It was closed meanwhile, and nobody would hear what became of this.
+				// The connection was closed in the meantime, so the client can't get an answer.
 				panic(http.ErrAbortHandler)
 			}
-			// The end of the answer isn't written yet: evictAfter leaves it the time.
+			// The end of the answer isn't written yet, and evictAfter leaves enough time for it.
 			defer func() { conn.waits(time.Now()) }()
 			if r.Body != http.NoBody {
-				// A copy, because http.Server looks at its own request's body.
+				// A copy, because http.Server inspects the body of its own request.
 				r = r.WithContext(r.Context())
 				r.Body = &awaitedBody{ReadCloser: r.Body, connection: conn}
 			}
@@ -133,16 +135,16 @@ func noteWork(h http.Handler) http.Handler {
 	})
 }
 
-// awaitedBody is a body that the client may be slow to send.
+// awaitedBody is a request body that the client may send slowly.
 type awaitedBody struct {
 	io.ReadCloser
 	connection *connection
 	since      time.Time // the first Read
 }
 
-// Read waits for the client. All of them together count as one wait, so that bytes
-// that drip don't begin it anew. (The connection's own Read doesn't wait: http.Server
-// is always in it, to see the client leave.)
+// Read counts as a wait for the client. All reads of a body are one wait, so that single bytes
+// don't restart it. The connection's own Read doesn't count, because http.Server always reads in
+// order to notice that the client leaves.
 func (a *awaitedBody) Read(b []byte) (int, error) {
 	if a.since.IsZero() {
 		a.since = time.Now()
@@ -153,8 +155,8 @@ func (a *awaitedBody) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// waits says since when the connection waits for its client, and returns what was said
-// before and whether the connection is still there.
+// waits sets the time at which the connection began to wait for its client. It returns the previous
+// time, and whether the connection is still open.
 func (conn *connection) waits(since time.Time) (before time.Time, open bool) {
 	conn.listener.mu.Lock()
 	defer conn.listener.mu.Unlock()
@@ -162,7 +164,7 @@ func (conn *connection) waits(since time.Time) (before time.Time, open bool) {
 	return before, !conn.gone
 }
 
-// Write waits for the client.
+// Write counts as a wait for the client.
 func (conn *connection) Write(b []byte) (int, error) {
 	before, _ := conn.waits(time.Now())
 	n, err := conn.Conn.Write(b)
@@ -170,8 +172,8 @@ func (conn *connection) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// CloseWrite lets http.Server end its side first, so that the client still reads
-// why it is refused.
+// CloseWrite lets http.Server close its side first, so that the client can still read the reason of
+// a refusal.
 func (conn *connection) CloseWrite() error {
 	if c, ok := conn.Conn.(interface{ CloseWrite() error }); ok {
 		return c.CloseWrite()
@@ -179,7 +181,7 @@ func (conn *connection) CloseWrite() error {
 	return nil
 }
 
-// Close lets the next connection in.
+// Close closes the connection and makes room for the next one.
 func (conn *connection) Close() error {
 	conn.listener.mu.Lock()
 	conn.forget()
@@ -187,7 +189,7 @@ func (conn *connection) Close() error {
 	return conn.Conn.Close()
 }
 
-// forget needs the listener's lock.
+// forget removes the connection from the listener. The caller holds the listener's lock.
 func (conn *connection) forget() {
 	conn.gone = true
 	delete(conn.listener.open, conn)

@@ -18,7 +18,7 @@ import (
 
 const root = "GET / HTTP/1.1\r\nHost: a.example\r\nConnection: close\r\n\r\n"
 
-// serve answers with h within limits, and tells when it takes no more connections.
+// serve serves h within limits. The channel over gets the error with which the server stops.
 func serve(t *testing.T, l api.Limits, h http.HandlerFunc) (server *api.Server, address string, over <-chan error) {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -26,7 +26,7 @@ func serve(t *testing.T, l api.Limits, h http.HandlerFunc) (server *api.Server, 
 	server = api.NewServer(h, l, slog.New(slog.DiscardHandler))
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener) }()
-	t.Cleanup(func() { _ = server.Shutdown(t.Context()) }) // the context has ended, so all is cut off
+	t.Cleanup(func() { _ = server.Shutdown(t.Context()) }) // the context has ended, so all requests are cut off
 	return server, listener.Addr().String(), ended
 }
 
@@ -42,8 +42,8 @@ func call(t *testing.T, address, text string) *socket {
 	return s
 }
 
-// The end of an answer is written when the work is done, and so it isn't cut off
-// then, though somebody waits for the place.
+// The end of an answer is written after the work is done. It must not be cut off then, although
+// another connection waits for the place.
 func TestAnswersGoOutWholeWhileNewConnectionsWaitForRoom(t *testing.T) {
 	t.Parallel()
 	l := api.StandardLimits()
@@ -77,7 +77,7 @@ func TestAnswersGoOutWholeWhileNewConnectionsWaitForRoom(t *testing.T) {
 
 func TestAServerThatStopsLetsSlowClientsReadTheirAnswers(t *testing.T) {
 	t.Parallel()
-	// More than sockets buffer, so that the server is still writing.
+	// More than the buffers of sockets, so that the server is still writing.
 	answer := bytes.Repeat([]byte("a"), 32<<20)
 	server, address, over := serve(t, api.StandardLimits(), func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write(answer)

@@ -50,7 +50,7 @@ func (s *server) IdentifyContacts(ctx context.Context, r gen.IdentifyContactsReq
 			ids = append(ids, d.Contact.ID)
 			continue
 		}
-		if last == nil || !errors.Is(d.Err, last) { // one that ended several is logged once
+		if last == nil || !errors.Is(d.Err, last) { // an error of several items is logged once
 			last, told = d.Err, s.problemOf(ctx.(*gin.Context), d.Err)
 		}
 		answer.Data[i].Error = &gen.ErrorBody{Code: gen.ErrorCode(told.Code), Message: told.Message, Details: told.Details}

@@ -10,8 +10,8 @@ import (
 //go:embed openapi.yaml
 var contractYAML []byte
 
-// loadContract reads it once for all servers of a process: nobody changes it, and
-// reading takes longer than most tests that start a server.
+// loadContract reads the contract once for all servers of a process. The contract never changes,
+// and reading it takes longer than most tests that start a server.
 var loadContract = sync.OnceValues(func() (*contract.Contract, error) { return contract.Read(contractYAML) })
 
 // operation is an operation of the contract.

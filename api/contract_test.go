@@ -22,9 +22,8 @@ import (
 	"earshot/webhook"
 )
 
-// contract is the document, and its schemas as JSON Schema 2020-12. The latter
-// are compiled without kin-openapi, which for a schema with references falls
-// back to the rules of OpenAPI 3.0.
+// contract is the document, with its schemas as JSON Schema 2020-12. They are compiled without
+// kin-openapi, which uses the rules of OpenAPI 3.0 for a schema with references.
 type contract struct {
 	*openapi3.T
 	json     []byte
@@ -84,7 +83,7 @@ type operation struct {
 	method, path string
 }
 
-// operations are all of the REST interface, without the webhooks.
+// operations returns all operations of the REST interface, without the webhooks.
 func (c *contract) operations() map[string]operation {
 	all := map[string]operation{}
 	for path, item := range c.Paths.Map() {
@@ -95,7 +94,7 @@ func (c *contract) operations() map[string]operation {
 	return all
 }
 
-// bodies are all request and response bodies, by where they stand.
+// bodies returns all request and response bodies, by their place in the contract.
 func (c *contract) bodies() map[string]*openapi3.MediaType {
 	all := map[string]*openapi3.MediaType{}
 	add := func(where string, content openapi3.Content) {
@@ -122,7 +121,7 @@ func (c *contract) bodies() map[string]*openapi3.MediaType {
 	return all
 }
 
-// examples are copies: tests run at once, and some change them.
+// examples returns copies, because tests run in parallel and some change the examples.
 func examples(t *testing.T, m *openapi3.MediaType) map[string]any {
 	t.Helper()
 	given := map[string]any{}
@@ -178,7 +177,7 @@ func TestAStrayMemberOfAnAnswerOrAnEventIsCaught(t *testing.T) {
 	}
 }
 
-// closedObjects are the objects in a value, without those that are free-form.
+// closedObjects returns the objects in a value, without the free-form ones.
 func closedObjects(value any) []map[string]any {
 	var found []map[string]any
 	switch value := value.(type) {
@@ -252,7 +251,7 @@ func TestEveryOperationDeclaresTheErrorsThatApply(t *testing.T) {
 			want = append(want, 404)
 		}
 		if o.RequestBody != nil {
-			// A vote had no body at first, and who sends none goes on.
+			// castVote had no body at first, so a request without one must still work.
 			require.Equal(t, o.OperationID != "castVote", o.RequestBody.Value.Required, where)
 			want = append(want, 413, 415)
 		}
@@ -265,7 +264,7 @@ func TestEveryOperationDeclaresTheErrorsThatApply(t *testing.T) {
 		for code, r := range o.Responses.Map() {
 			status, err := strconv.Atoi(code)
 			require.NoError(t, err, where)
-			if status == 409 && o.takes("Idempotency-Key") { // a conflict may be in progress, too
+			if status == 409 && o.takes("Idempotency-Key") { // it may also be a request in progress
 				require.Contains(t, []string{"#/components/responses/Conflict", "#/components/responses/InProgress"}, r.Ref, where)
 				continue
 			}
@@ -290,9 +289,9 @@ func TestEveryAnswerDeclaresItsHeaders(t *testing.T) {
 			case o.takes("Idempotency-Key") && code < "300":
 				want, optional = append([]string{"Idempotent-Replayed"}, budget...), "Idempotent-Replayed"
 			case code == "409":
-				want, optional = append([]string{"Retry-After"}, budget...), "Retry-After" // in progress, no conflict
+				want, optional = append([]string{"Retry-After"}, budget...), "Retry-After" // only for a request in progress
 			}
-			if code == "304" || r.Value.Headers["ETag"] != nil { // where, says TestEverySingleResource…
+			if code == "304" || r.Value.Headers["ETag"] != nil { // TestEverySingleResource… checks the operations
 				want = append([]string{"ETag"}, want...)
 			}
 			switch code {
@@ -332,10 +331,10 @@ func TestEveryMemberOfAnAnswerIsAlwaysThere(t *testing.T) {
 	t.Parallel()
 	optional := map[string]bool{
 		"ErrorBody.details": true,
-		// It is either the one or the other.
+		// An item has either a contact or an error.
 		"IdentifiedContact.contact": true, "IdentifiedContact.created": true, "IdentifiedContact.error": true,
 	}
-	// Only in the order of changes, or by revenue: other answers stay as the specification has them.
+	// Only in the order of changes, or by revenue. Other answers stay as in the specification.
 	optional["Post.revenue"] = true
 	for _, list := range []string{"PostList", "CommentList", "ChangelogEntryList", "ContactList"} {
 		optional[list+".deleted"], optional[list+".syncCursor"] = true, true
@@ -449,8 +448,8 @@ func TestTheContractNeverNamesTheProduct(t *testing.T) {
 	require.NotContains(t, strings.ToLower(string(load(t).json)), "earshot")
 }
 
-// TestEachOperationNamesItsPathParameters keeps them from standing once for a whole
-// path: not every viewer and generator shows those.
+// TestEachOperationNamesItsPathParameters requires them at each operation. Some viewers and
+// generators ignore parameters that are declared once for a path.
 func TestEachOperationNamesItsPathParameters(t *testing.T) {
 	t.Parallel()
 	inBraces := regexp.MustCompile(`{(\w+)}`)

@@ -16,19 +16,18 @@ import (
 	"earshot/internal/guide"
 )
 
-// viewer is what shows the contract to people: the bundle of Stoplight Elements and the
-// page around it (api/viewer/README.md). It is part of the binary, so nothing comes from
-// other servers.
+// viewer is the web page for the contract: the bundle of Stoplight Elements and the page around it
+// (api/viewer/README.md). It is part of the binary, so browsers load nothing from other servers.
 //
 //go:embed viewer/page.html viewer/page.css viewer/page.js viewer/elements.js.gz viewer/elements.css.gz
 //go:embed viewer/LICENSE viewer/THIRD_PARTY.txt
 var viewer embed.FS
 
 const (
-	// elementsStyle is the style that Elements puts into the page by itself.
+	// elementsStyle is the hash of the style that Elements adds to the page.
 	elementsStyle = "'sha256-MBVp6JYxbC/wICelYC6eULCRpgi9kGezXXSaq/TS2+I='"
-	// documentPolicy is the part of the policies that the reference and the guide share: their
-	// own files, and nothing that somebody might bring into a page.
+	// documentPolicy is the part of the policies that the reference and the guide share. It allows
+	// files of this server and blocks injected content.
 	documentPolicy  = "default-src 'none'; img-src 'self' data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; "
 	referencePolicy = documentPolicy + "connect-src 'self'; script-src 'self'; style-src 'self' " + elementsStyle
 	guidePolicy     = documentPolicy + "style-src 'self'"
@@ -41,14 +40,14 @@ const (
 	typeText       = "text/plain; charset=utf-8"
 )
 
-// viewerFiles are what is served below the reference as it is, with their types. The licences
-// have to go with the bundle.
+// viewerFiles are the files below the reference that are served unchanged, with their types. The
+// licences must be distributed with the bundle.
 var viewerFiles = map[string]string{
 	"page.css": typeCSS, "page.js": typeJavaScript, "LICENSE": typeText, "THIRD_PARTY.txt": typeText,
 }
 
-// serveDocs shows the contract, for programs and for people, and the guide, without a
-// key and without a network.
+// serveDocs serves the contract for programs, the reference for people, and the guide. They need no
+// key and no other server.
 func (s *server) serveDocs(r gin.IRouter) error {
 	r.GET("/v1/openapi.json", public, func(c *gin.Context) {
 		c.Data(http.StatusOK, "application/json", s.contract.JSON)
@@ -75,7 +74,7 @@ func (s *server) serveDocs(r gin.IRouter) error {
 	return s.serveGuide(r)
 }
 
-// document answers with a page, or what belongs to one, under its policy.
+// document answers with a page, or with a file of a page, under its policy.
 func document(kind, policy string, content []byte) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		c.Header(policyHeader, policy)
@@ -83,8 +82,8 @@ func document(kind, policy string, content []byte) gin.HandlerFunc {
 	}
 }
 
-// bundled answers with a file that is kept compressed, as it is to those that take it so,
-// which is every browser. Its tag is weak, because it stands for both encodings.
+// bundled answers with a file that is stored compressed. Clients that accept gzip, such as every
+// browser, get the compressed form. The tag is weak because it stands for both encodings.
 func bundled(kind string, compressed []byte) gin.HandlerFunc {
 	plain := sync.OnceValues(func() ([]byte, error) {
 		r, err := gzip.NewReader(bytes.NewReader(compressed))

@@ -16,30 +16,30 @@ import (
 	"earshot/internal/event"
 )
 
-// This file reads requests' schemas for the last values that each limit still
-// allows; schema_test.go has the first ones that it doesn't.
+// This file derives the last allowed value of each limit from the schemas of requests. The first
+// refused values are in schema_test.go.
 
-// place is where a request of the walk goes: an organization, and ids of its own
-// that a value may change.
+// place is the target of a request: an organization, and a copy of its ids, which a value may
+// change.
 type place struct {
 	fixture
 	operation operation
-	// n makes each text another one.
+	// n is a counter that makes each text unique.
 	n int
 }
 
-// edge is a value that a member just may have.
+// edge is a value that a member barely allows.
 type edge struct {
-	// field is the member as details.fields names it, limit the keyword.
+	// field is the name of the member in details.fields, and limit is the keyword.
 	field, limit string
-	// make is the value to send as the top-level member.
+	// make returns the value to send as the top-level member.
 	make func(t *testing.T, p *place) any
 }
 
-// supplied are the members that can't have any text of the right length, because
-// what they say has to be true. Size is the wanted length, of a list or a text.
+// supplied are the members that need a true value, so that a text of the right length isn't enough.
+// The size is the wanted length of a list or a text.
 var supplied = map[string]func(t *testing.T, p *place, size int) any{
-	// They name what exists, and an id has one length only.
+	// They name existing resources, and ids have a fixed length.
 	"contactId": func(_ *testing.T, p *place, _ int) any { return p.ids["contactId"] },
 	"memberId":  func(_ *testing.T, p *place, _ int) any { return p.ids["memberId"] },
 	"boardId":   func(_ *testing.T, p *place, _ int) any { return p.ids["boardId"] },
@@ -53,27 +53,27 @@ var supplied = map[string]func(t *testing.T, p *place, size int) any{
 	"sourceIds": func(t *testing.T, p *place, size int) any {
 		return p.several(t, size, "/v1/boards/"+p.ids["boardId"]+"/posts", "title")
 	},
-	// It repeats the name of a board, which is gone then.
+	// It repeats the name of a board, which the operation deletes.
 	"confirmName": func(t *testing.T, p *place, size int) any {
 		name := p.text(size)
 		p.ids["boardId"] = p.ID(t, "/v1/boards", object{"name": name})
 		return name
 	},
-	// It has to lead somewhere; no shorter one is public.
+	// It must be a public address, and no shorter one is public.
 	"url": func(_ *testing.T, p *place, size int) any {
 		start := "https://a.io/"
 		return start + p.text(max(0, size-len(start)))
 	},
-	// It has to be in the future.
+	// It must be in the future.
 	"expiresAt": func(*testing.T, *place, int) any { return "9999-12-31T23:59:59.999999Z" },
-	// Without it the caller's own id has to be one that is there.
+	// Without it, externalUserId must belong to an existing contact.
 	"createContact": func(*testing.T, *place, int) any { return true },
-	// A window lies in the past.
+	// A window must be in the past.
 	"since": func(*testing.T, *place, int) any { return "2024-02-29T23:59:59-00:30" },
 	"until": func(*testing.T, *place, int) any { return "2026-03-12T10:41:07.000001+05:45" },
 }
 
-// prepare makes what an operation uses up each time.
+// prepare makes a new resource for operations that use it up.
 var prepare = map[string]func(t *testing.T, p *place){
 	"rotateApiKey": func(t *testing.T, p *place) {
 		p.ids["keyId"] = p.ID(t, "/v1/api-keys", object{"name": "Spare", "scope": "read"})
@@ -86,7 +86,7 @@ var prepare = map[string]func(t *testing.T, p *place){
 	},
 }
 
-// several makes that many things and returns their ids.
+// several makes n resources and returns their ids.
 func (p *place) several(t *testing.T, n int, path, named string) []any {
 	t.Helper()
 	ids := make([]any, n)
@@ -96,8 +96,7 @@ func (p *place) several(t *testing.T, n int, path, named string) []any {
 	return ids
 }
 
-// text has so many characters, most of them of several bytes, and is another one
-// each time.
+// text returns a new text with a number of characters, most of which have several bytes.
 func (p *place) text(size int) string {
 	if size == 0 {
 		return ""
@@ -106,10 +105,10 @@ func (p *place) text(size int) string {
 	return string(rune(0x4E00+p.n)) + strings.Repeat("é😀", size)[:runes(size-1)]
 }
 
-// runes are the bytes that so many characters of é😀é😀… take.
+// runes returns the number of bytes in the first n characters of é😀é😀….
 func runes(n int) int { return n/2*len("é😀") + n%2*len("é") }
 
-// patterns have texts that match them, as short and as long as may be.
+// patterns has functions that return matching texts, as short and as long as possible.
 var patterns = map[string]func(p *place, low, high int) string{
 	"^[a-z0-9]+(-[a-z0-9]+)*$": func(p *place, _, size int) string {
 		p.n++
@@ -133,11 +132,11 @@ var patterns = map[string]func(p *place, low, high int) string{
 	},
 }
 
-// formats have the texts that are only just of the format.
+// formats has texts that barely match the format.
 var formats = map[string]func(p *place, size int) []any{
 	"email": func(p *place, size int) []any {
 		host := "@example.com"
-		// Members have different ones.
+		// Each member needs another address.
 		return []any{strings.ToLower(p.text(1)) + "@b", strings.ToLower(p.text(size-len(host)) + host)}
 	},
 	"date-time": func(*place, int) []any {
@@ -148,15 +147,14 @@ var formats = map[string]func(p *place, size int) []any{
 	},
 }
 
-// known are the keywords that the walk has values for.
+// known are the keywords for which the walk has values.
 var known = []string{
 	"type", "description", "default", "properties", "required", "allOf", "dependentRequired", "items",
 	"additionalProperties", "enum", "pattern", "format", "minLength", "maxLength", "minimum", "maximum",
 	"minItems", "maxItems", "maxProperties",
 }
 
-// requireKnown fails for a schema that limits its values in a way that the walk
-// would pass by.
+// requireKnown fails for a schema with a keyword that the walk would miss.
 func requireKnown(t *testing.T, field string, s *openapi3.Schema) {
 	t.Helper()
 	text, err := s.MarshalJSON()
@@ -171,7 +169,7 @@ func requireKnown(t *testing.T, field string, s *openapi3.Schema) {
 	require.Contains(t, []string{"", "int64", "email", "date-time"}, s.Format, field)
 }
 
-// edges are the last values that the schema allows.
+// edges returns the last values that the schema allows.
 func edges(t *testing.T, field string, s *openapi3.Schema) []edge {
 	t.Helper()
 	requireKnown(t, field, s)
@@ -317,14 +315,14 @@ func objectEdges(t *testing.T, field string, s *openapi3.Schema) []edge {
 	return all
 }
 
-// sample is some value that the member may have, not null.
+// sample returns some value that the member allows, except null.
 func sample(t *testing.T, field string, s *openapi3.Schema) edge {
 	t.Helper()
 	all := edges(t, field, s)
 	return all[slices.IndexFunc(all, func(e edge) bool { return !strings.HasSuffix(e.limit, "null") })]
 }
 
-// companions are the members that have to come with one, and be null with it.
+// companions returns the members that must be sent together with a member, and are null with it.
 func companions(s *openapi3.Schema, name string) []string {
 	all := slices.Clone(s.DependentRequired[name])
 	for _, part := range s.AllOf {
@@ -333,7 +331,7 @@ func companions(s *openapi3.Schema, name string) []string {
 	return all
 }
 
-// body is the least that the operation takes together with some members.
+// body returns the smallest body that the operation accepts with the given members.
 func (p *place) body(t *testing.T, given object) object {
 	t.Helper()
 	s := p.operation.schema()
@@ -360,7 +358,8 @@ func (p *place) body(t *testing.T, given object) object {
 	return body
 }
 
-// oneContact has a body name a contact by one of its ids, and make the one with a new id.
+// oneContact leaves one id of a contact in the body. With an externalUserId, it also sets
+// createContact.
 func oneContact(body object) {
 	if body["contactId"] != nil {
 		delete(body, "externalUserId")
@@ -370,7 +369,7 @@ func oneContact(body object) {
 	}
 }
 
-// send uses the operation with the members and wants it to work.
+// send sends the body to the operation and requires success.
 func (p *place) send(t *testing.T, what string, body object) object {
 	t.Helper()
 	a := p.Do(t, p.operation.method, p.operation.filled(t, p.ids), body)
@@ -378,7 +377,7 @@ func (p *place) send(t *testing.T, what string, body object) object {
 	return a.Data()
 }
 
-// at is a place for the operation.
+// at returns a place for the operation.
 func (n fixture) at(t *testing.T, o operation, count int) *place {
 	t.Helper()
 	p := &place{fixture{n.Tenant, maps.Clone(n.ids)}, o, count * 100}

@@ -10,8 +10,8 @@ import (
 	"earshot/internal/page"
 )
 
-// orNull turns a pointer into a member that is there or null. A Nullable that
-// is left unset would be encoded as a zero value.
+// orNull turns a pointer into a member that has a value or is null. An unset Nullable would be
+// encoded as a zero value.
 func orNull[T any](p *T) nullable.Nullable[T] {
 	if p == nil {
 		return nullable.NewNullNullable[T]()
@@ -19,7 +19,7 @@ func orNull[T any](p *T) nullable.Nullable[T] {
 	return nullable.NewNullableWithValue(*p)
 }
 
-// idOrNull does the same with an id.
+// idOrNull does the same for an id.
 func idOrNull[T fmt.Stringer](p *T) nullable.Nullable[string] {
 	if p == nil {
 		return nullable.NewNullNullable[string]()
@@ -27,7 +27,7 @@ func idOrNull[T fmt.Stringer](p *T) nullable.Nullable[string] {
 	return nullable.NewNullableWithValue((*p).String())
 }
 
-// textOrNull keeps a text that came from outside valid UTF-8, which JSON is.
+// textOrNull makes a text from outside valid UTF-8, as JSON requires.
 func textOrNull(raw *[]byte) nullable.Nullable[string] {
 	if raw == nil {
 		return nullable.NewNullNullable[string]()
@@ -35,7 +35,7 @@ func textOrNull(raw *[]byte) nullable.Nullable[string] {
 	return nullable.NewNullableWithValue(strings.ToValidUTF8(string(*raw), "\uFFFD"))
 }
 
-// each maps a list; the result is never nil, because an empty list isn't null.
+// each maps a list. The result is never nil, because an empty list isn't null.
 func each[From, To any](from []From, to func(From) To) []To {
 	out := make([]To, len(from))
 	for i, f := range from {
@@ -44,7 +44,7 @@ func each[From, To any](from []From, to func(From) To) []To {
 	return out
 }
 
-// valueOf is nil for a member that was left out or is null.
+// valueOf returns nil for a member that is missing or null.
 func valueOf[T any](n nullable.Nullable[T]) *T {
 	v, err := n.Get()
 	if err != nil {
@@ -53,7 +53,7 @@ func valueOf[T any](n nullable.Nullable[T]) *T {
 	return &v
 }
 
-// texts are the plain texts of a filter.
+// texts returns the values of a filter as strings.
 func texts[T ~string](in *[]T) *[]string {
 	if in == nil {
 		return nil
@@ -64,7 +64,7 @@ func texts[T ~string](in *[]T) *[]string {
 
 func deleted(id fmt.Stringer) gen.DeletedResource { return gen.DeletedResource{ID: id.String()} }
 
-// deletions are left out where they weren't asked for.
+// deletions returns nil if the client didn't ask for deletions.
 func deletions(all []page.Deleted) *gen.Deletions {
 	if all == nil {
 		return nil

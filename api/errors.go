@@ -35,10 +35,10 @@ var statuses = map[problem.Code]int{
 	problem.Internal:    http.StatusInternalServerError,
 }
 
-// retryAfter are seconds, where nobody has said how many.
+// retryAfter has the seconds of Retry-After for answers that don't set it themselves.
 var retryAfter = map[problem.Code]string{
-	problem.RateLimited: "1", // changes wait for each other, and mostly end at once
-	problem.Unavailable: "5", // the database has stood still for as long already
+	problem.RateLimited: "1", // changes wait for each other, and most are short
+	problem.Unavailable: "5", // the database has already been blocked for that long
 
 	problem.IdempotencyInProgress: "1", // a change takes milliseconds
 }
@@ -53,8 +53,8 @@ type errorBody struct {
 	Details map[string]any `json:"details,omitempty"`
 }
 
-// refuse ends a request with an error in the specified envelope. What isn't a
-// problem of the caller is logged, and the caller learns the request's id only.
+// refuse ends a request with an error in the specified envelope. It logs a fault of the service,
+// and the caller then gets only the request's id.
 func (s *server) refuse(c *gin.Context, err error) {
 	var replayed *change.ReplayedError
 	if errors.As(err, &replayed) {
@@ -64,13 +64,13 @@ func (s *server) refuse(c *gin.Context, err error) {
 	s.answer(c, s.problemOf(c, err))
 }
 
-// problemOf is what a caller is told of an error.
+// problemOf returns the problem that the caller gets for an error.
 func (s *server) problemOf(c *gin.Context, err error) *problem.Error {
 	p, ok := problem.As(err)
 	switch {
 	case ok:
 	case c.Request.Context().Err() != nil:
-		// The caller left, or the server stops: nobody reads the answer.
+		// The caller left or the server is stopping, so the answer won't be read.
 		p = s.internal(c)
 		s.log.InfoContext(c, "request was given up", "error", err, "requestId", requestID(c))
 	case change.Unavailable(err):
@@ -85,14 +85,14 @@ func (s *server) problemOf(c *gin.Context, err error) *problem.Error {
 	return p
 }
 
-// undecoded answers what the contract takes and the generated code doesn't: the two
-// disagree, which is ours to mend.
+// undecoded answers a request that the contract allows but the generated code can't decode. The two
+// disagree, which is a fault of the service.
 func (s *server) undecoded(c *gin.Context, err error) {
 	s.log.ErrorContext(c, "request could not be decoded", "error", err, "requestId", requestID(c), "route", c.FullPath())
 	s.refuse(c, problem.Invalid("", "type", "the request can't be decoded"))
 }
 
-// recovered answers a panic like any other fault of ours.
+// recovered answers a panic like any other fault of the service.
 func (s *server) recovered(c *gin.Context, what any) {
 	s.log.ErrorContext(c, "request panicked", "error", fmt.Sprint(what), "stack", string(debug.Stack()),
 		"requestId", requestID(c), "route", c.FullPath())

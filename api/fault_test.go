@@ -73,7 +73,7 @@ func TestALookUpOfKeysThatPanicsFailsItsRequestsAndNotTheProcess(t *testing.T) {
 	require.EqualValues(t, 500, lines[1]["status"])
 }
 
-// serveWithoutDomain returns what is logged of the request: the fault, and the access.
+// serveWithoutDomain returns the log lines of the request: the fault, and the access.
 func serveWithoutDomain(t *testing.T, w http.ResponseWriter, r *http.Request) []map[string]any {
 	t.Helper()
 	book := &logBook{testkit.NewLogs()}

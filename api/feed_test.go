@@ -31,7 +31,7 @@ func TestTheFeedOfEvents(t *testing.T) {
 	})
 }
 
-// feed reads on from a place: the events, and where to go on.
+// feed reads the feed from a place. It returns the events and the next place.
 func feed(t *testing.T, n *apptest.Tenant, query string) ([]object, int64) {
 	t.Helper()
 	a := n.Do(t, http.MethodGet, "/v1/events?"+query, nil)
@@ -45,7 +45,7 @@ func feed(t *testing.T, n *apptest.Tenant, query string) ([]object, int64) {
 	return events, next
 }
 
-// numbers are the sequences of events.
+// numbers returns the sequence numbers of events.
 func numbers(events []object) []string {
 	all := make([]string, len(events))
 	for i, e := range events {
@@ -62,7 +62,8 @@ func upTo(last int) []string {
 	return all
 }
 
-// feedOfMany has members of groups and changes made alone write at once, while two read.
+// feedOfMany has eight writers and two readers in parallel. Some changes run in a group, others
+// alone.
 func feedOfMany(t *testing.T, app *apptest.App) {
 	n := app.Tenant(t)
 	n.Listen(t, event.PostCreated)
@@ -100,7 +101,7 @@ func feedOfMany(t *testing.T, app *apptest.App) {
 	all.Wait()
 }
 
-// A number that is taken before a slow commit must not be passed by those that are taken after it.
+// A slow commit has taken its number early. Readers must not pass it to later numbers.
 func TestTheFeedDoesNotPassAnEventWhoseCommitIsSlow(t *testing.T) {
 	t.Parallel()
 	database := testkit.Database(t)
@@ -185,7 +186,7 @@ func feedOfTypes(t *testing.T, app *apptest.App) {
 	require.EqualValues(t, 5, next, "there is none up to here")
 }
 
-// waits begins a read of the feed that waits.
+// waits starts a read that waits for new events.
 func waits(t *testing.T, n *apptest.Tenant, query string) (answer chan apptest.Answer) {
 	t.Helper()
 	answer = make(chan apptest.Answer, 1)
@@ -199,7 +200,7 @@ func TestAReadOfTheFeedThatWaits(t *testing.T) {
 	n := app.Tenant(t)
 	post := n.Post(t)
 
-	// It ends empty where nothing of its types comes, and nearer to the end.
+	// Without events of its types, the read ends empty, and returns a later place.
 	n.ID(t, post+"/comments", object{"body": object{"text": "Please."}})
 	a := <-waits(t, n, "types=vote.created&wait=1&after=1")
 	require.Empty(t, a.Body["data"])
@@ -212,21 +213,22 @@ func TestAReadOfTheFeedThatWaits(t *testing.T) {
 	require.Len(t, a.Body["data"], 1)
 	require.Equal(t, json.Number("4"), a.Body["nextAfter"])
 
-	// Whose key ended meanwhile hears nothing.
+	// A client whose key was revoked in the meantime gets no events.
 	key := n.NewKeyOf(t, object{"name": "leaked", "scope": "read"})
 	leaked := *n
 	leaked.Key = key["key"].(string)
 	require.Equal(t, http.StatusOK, leaked.Do(t, http.MethodGet, "/v1/events", nil).Status, "known for a moment")
 	came = waits(t, &leaked, "wait=30&after=4")
 	require.Equal(t, http.StatusOK, n.Do(t, http.MethodDelete, "/v1/api-keys/"+key["id"].(string), nil).Status)
-	// A read that comes late must find the key forgotten, as the one that waits does.
+	// The read may start late. It must then find the key forgotten, too.
 	require.Eventually(t, func() bool {
 		return leaked.Do(t, http.MethodGet, "/v1/me", nil).Status == http.StatusUnauthorized
 	}, testkit.Wait, 50*time.Millisecond)
 	n.Post(t)
 	require.Equal(t, http.StatusUnauthorized, (<-came).Status)
 
-	// A process that stops answers before a read that began to wait for as long elsewhere.
+	// A process that is stopping answers its waiting reads early. A read that began earlier still
+	// waits in another process.
 	stays := apptest.Start(t, apptest.Options{}).Tenant(t)
 	elsewhere := waits(t, stays, "wait=30")
 	came = waits(t, n, "wait=30&after=5")

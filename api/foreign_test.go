@@ -12,8 +12,8 @@ import (
 	"earshot/internal/testkit/apptest"
 )
 
-// This file walks the contract for every way to another organization, so that a new
-// operation can't be forgotten. Paths are in routing_test.go.
+// This file tests every way to another organization in the contract, so that no new operation is
+// forgotten. The tests of paths are in routing_test.go.
 
 func TestAnotherOrganization(t *testing.T) {
 	t.Parallel()
@@ -24,17 +24,17 @@ func TestAnotherOrganization(t *testing.T) {
 	})
 }
 
-// idsOf is what the ids of a member or a parameter are of, by the path's name for it.
+// idsOf maps a member or parameter to the path parameter with the same kind of id.
 var idsOf = map[string]string{
 	"contactId": "contactId", "tagIds": "tagId", "parentId": "commentId", "postIds": "postId", "sourceIds": "postId",
 	"memberId": "memberId", "boardId": "boardId",
 }
 
-// ownIDs are the caller's business, and no ids of ours.
+// ownIDs are ids of the caller, not of the service.
 var ownIDs = map[string]bool{"externalUserId": true}
 
-// isID reports whether a name stands for ids of ours, and fails for one that the walk
-// doesn't know.
+// isID reports whether a name stands for ids of the service. It fails for a name that the walk
+// can't use.
 func isID(t *testing.T, name string) bool {
 	t.Helper()
 	if ownIDs[name] || (!strings.HasSuffix(name, "Id") && !strings.HasSuffix(name, "Ids")) {
@@ -77,7 +77,7 @@ func foreignMembers(t *testing.T, app *apptest.App) {
 	unchanged(t)
 }
 
-// naming is a body with what is required, and the id in one member.
+// naming returns a body with the required members, and with the id in one member.
 func (o operation) naming(t *testing.T, name string, s *openapi3.Schema, id string) object {
 	t.Helper()
 	body := object{}
@@ -99,7 +99,7 @@ func requireNothingOf(t *testing.T, theirs fixture, a apptest.Answer) {
 	}
 }
 
-// nothingForeign reads everything that there is to read.
+// nothingForeign reads everything that a key can read.
 func nothingForeign(t *testing.T, app *apptest.App) {
 	mine, theirs := newFixture(t, app), newFixture(t, app)
 	reads := func(o operation) bool { return o.method == http.MethodGet }
@@ -110,7 +110,7 @@ func nothingForeign(t *testing.T, app *apptest.App) {
 	})
 }
 
-// foreignCursors asks for what comes after their first row.
+// foreignCursors requests the rows after the first one of another organization.
 func foreignCursors(t *testing.T, app *apptest.App) {
 	mine, theirs := newFixture(t, app), newFixture(t, app)
 	twice(t, theirs)
@@ -122,12 +122,12 @@ func foreignCursors(t *testing.T, app *apptest.App) {
 		require.Equal(t, http.StatusOK, first.Status, "%s", first.Raw)
 		cursor, ok := first.Body["nextCursor"].(string)
 		if !ok {
-			return // a list of theirs that has one row
+			return // the list has only one row
 		}
 		cursors++
 		a := mine.Do(t, o.method, o.filled(t, mine.ids)+"?limit=50&cursor="+url.QueryEscape(cursor), nil)
 		requireNothingOf(t, theirs, a)
-		if len(o.parameters()) > 0 { // a list of something of theirs
+		if len(o.parameters()) > 0 { // the list belongs to one of their resources
 			require.Equal(t, []string{"cursor"}, a.Fields(), "%s", a.Raw)
 			return
 		}
@@ -137,7 +137,7 @@ func foreignCursors(t *testing.T, app *apptest.App) {
 	untouched(t)
 }
 
-// twice makes a second one of what lists show, and keeps the first ones' ids.
+// twice makes a second resource for each list, and keeps the ids of the first ones.
 func twice(t *testing.T, n fixture) {
 	t.Helper()
 	board, post := "/v1/boards/"+n.ids["boardId"], "/v1/posts/"+n.ids["postId"]

@@ -11,7 +11,7 @@ import (
 	"earshot/internal/guide"
 )
 
-// Version of the program, as the page at / shows it.
+// Version is the version of the program, as the page at / shows it.
 type Version string
 
 // front is the page at /: the address that a newcomer opens first.

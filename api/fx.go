@@ -87,7 +87,7 @@ func serveHealth(lc fx.Lifecycle, checks []Check, c config.Config, log *slog.Log
 			}
 			log.InfoContext(ctx, "serving health", "address", listener.Addr().String())
 			go func() {
-				// The worker does its work without.
+				// The worker continues without it.
 				if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 					log.Error("health is not served any more", "error", err)
 				}

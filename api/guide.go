@@ -10,8 +10,8 @@ import (
 	"earshot/internal/guide"
 )
 
-// serveGuide shows the guide beside the reference. Its pages are made once, but for what
-// a search finds.
+// serveGuide serves the guide beside the reference. All pages are made at the start, except the
+// results of a search.
 func (s *server) serveGuide(r gin.IRouter) error {
 	g, err := guide.New(described(s.contract))
 	if err != nil {
@@ -36,7 +36,7 @@ func (s *server) serveGuide(r gin.IRouter) error {
 	return nil
 }
 
-// described are the contract's operations as a search finds them, by their path.
+// described returns the contract's operations for the guide's search, sorted by path.
 func described(c *contract.Contract) []guide.Operation {
 	type placed struct {
 		place string

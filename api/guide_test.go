@@ -23,7 +23,7 @@ import (
 	"earshot/webhook"
 )
 
-// text is a page of the guide as it is written.
+// text returns the source of a page of the guide.
 func text(t *testing.T, name string) string {
 	t.Helper()
 	source, err := os.ReadFile(filepath.Join("..", "docs", "api", name+".md"))
@@ -31,7 +31,7 @@ func text(t *testing.T, name string) string {
 	return string(source)
 }
 
-// firsts are the first groups of all that a pattern finds.
+// firsts returns the first group of each match of a pattern.
 func firsts(text, pattern string) (found []string) {
 	for _, groups := range regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1) {
 		found = append(found, groups[1])
@@ -77,7 +77,7 @@ func TestTheGuideTellsOfEveryEventAndOfTheirSchedule(t *testing.T) {
 	}
 }
 
-// spelled is a duration as the guide writes it.
+// spelled writes a duration as the guide does.
 func spelled(d time.Duration) string {
 	for unit, name := range map[time.Duration]string{time.Second: "second", time.Minute: "minute", time.Hour: "hour"} {
 		if n := d / unit; n > 0 && n < 60 && d%unit == 0 {

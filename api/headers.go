@@ -4,10 +4,9 @@ import "github.com/gin-gonic/gin"
 
 const policyHeader = "Content-Security-Policy"
 
-// secure tells browsers and caches what to do with answers, which is next to
-// nothing: this is an API for servers, and what it answers is its caller's alone.
-// There is no CORS, because a browser must not hold a key. Strict-Transport-Security
-// belongs to whoever has the certificate, the proxy.
+// secure sets the headers for browsers and caches. They forbid almost everything, because this is
+// an API for servers, and each answer is private to its caller. There is no CORS, because a browser
+// must not hold a key. The proxy sets Strict-Transport-Security, because it has the certificate.
 func secure(c *gin.Context) {
 	c.Header("X-Content-Type-Options", "nosniff")
 	c.Header("Cache-Control", "no-store")
@@ -18,6 +17,6 @@ func secure(c *gin.Context) {
 	c.Header("Permissions-Policy", "camera=(), geolocation=(), microphone=(), payment=(), usb=()")
 }
 
-// public is for what is everybody's: it may be kept, and is asked for again, so that
-// a new version shows at once.
+// public is for answers that are the same for everybody. Caches may store them but must revalidate
+// them, so that a new version shows immediately.
 func public(c *gin.Context) { c.Header("Cache-Control", "no-cache") }

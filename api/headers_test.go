@@ -24,7 +24,7 @@ import (
 	"earshot/internal/testkit/tier"
 )
 
-// secured holds an answer against what every answer has to say.
+// secured requires the headers that every answer must have.
 func secured(t *testing.T, a apptest.Answer, cache string) {
 	t.Helper()
 	for header, want := range map[string]string{
@@ -84,7 +84,7 @@ func TestTheDocumentationWorksInABrowserUnderItsPolicy(t *testing.T) {
 	}
 }
 
-// browse opens a page in a browser and returns what its scripts make of it.
+// browse opens a page in a browser and returns it after its scripts have run.
 func browse(t *testing.T, url string) string {
 	t.Helper()
 	run := exec.CommandContext(t.Context(), "chromium", "--headless", "--no-sandbox", "--disable-gpu",
@@ -95,14 +95,14 @@ func browse(t *testing.T, url string) string {
 	require.NoError(t, err, said.String())
 	require.NotContains(t, said.String(), "Content Security Policy")
 	for line := range strings.Lines(said.String()) {
-		if !strings.Contains(line, "React Router Future Flag Warning") { // for whoever builds the viewer
+		if !strings.Contains(line, "React Router Future Flag Warning") { // for the developers of the viewer
 			require.NotContains(t, line, "CONSOLE", "errors and warnings of the page")
 		}
 	}
 	return string(page)
 }
 
-// Nobody changes the bundle unnoticed: its README has the sums of what npm has.
+// The README of the bundle has the checksums of the files on npm, so this test detects a change.
 func TestTheViewerIsTheOneThatItsREADMENames(t *testing.T) {
 	t.Parallel()
 	readme, err := os.ReadFile("viewer/README.md")
@@ -130,8 +130,8 @@ func TestTheViewerIsTheOneThatItsREADMENames(t *testing.T) {
 	}
 }
 
-// typing is what a person does with the reference, as a script of the page: types a key, goes to
-// another operation and back, and sees what is kept.
+// typing is a script for the page that acts as a reader of the reference. It types a key, goes to
+// another operation and back, and returns the stored value.
 const typing = `
 localStorage.setItem("TryIt_securitySchemeValues", "of the version before");
 addEventListener("load", async () => {

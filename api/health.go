@@ -11,26 +11,25 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// Check is one thing that the service needs to be ready.
+// Check tests one dependency of the service.
 type Check struct {
 	Name string
 	Run  func(ctx context.Context) error
 }
 
 const (
-	// readyTimeout bounds all checks together: load balancers ask every few seconds.
+	// readyTimeout is the limit for all checks together. Load balancers ask every few seconds.
 	readyTimeout = 3 * time.Second
-	// rememberReady is how long an answer of /readyz holds. Nobody needs a key to ask,
-	// and each look asks Postgres and Temporal.
+	// rememberReady is the time for which an answer of /readyz is reused. The route needs no key,
+	// and each run of the checks queries Postgres and Temporal.
 	rememberReady = time.Second
 	checkOK       = "ok"
 )
 
-// live tells that the process answers.
+// live reports that the process is running.
 func live(c *gin.Context) { c.JSON(http.StatusOK, gin.H{"status": "ok"}) }
 
-// NewHealth is the handler of /healthz and /readyz, for a process that serves nothing
-// else.
+// NewHealth returns the handler of /healthz and /readyz for a process that serves nothing else.
 func NewHealth(checks []Check, log *slog.Logger) http.Handler {
 	gin.SetMode(gin.ReleaseMode)
 	r := gin.New()
@@ -40,16 +39,16 @@ func NewHealth(checks []Check, log *slog.Logger) http.Handler {
 	return r
 }
 
-// readiness runs the checks once at a time, and once a second.
+// readiness runs the checks at most once a second, one run at a time.
 type readiness struct {
 	checks []Check
 	log    *slog.Logger
-	// leaving is closed when the process stops, which answers as long as it does.
+	// leaving is closed when the process begins to stop. The process then still answers requests.
 	leaving chan struct{}
 	leave   sync.Once
 
 	flight singleflight.Group
-	// Only the flight, of which there is one at a time, uses these.
+	// Only the flight uses known and until, and there is one flight at a time.
 	known verdict
 	until time.Time
 }
@@ -64,8 +63,7 @@ type verdict struct {
 	body   gin.H
 }
 
-// ready tells what the service waits for, by name and in words that hold no
-// address or credential.
+// ready reports the state of each check by name, without addresses or credentials.
 func (r *readiness) ready(c *gin.Context) {
 	if r.left() {
 		c.JSON(http.StatusServiceUnavailable, gin.H{"status": "stopping"})
@@ -78,7 +76,7 @@ func (r *readiness) ready(c *gin.Context) {
 func (r *readiness) current(ctx context.Context) verdict {
 	found, _, _ := r.flight.Do("", func() (any, error) {
 		if !time.Now().Before(r.until) {
-			// It is the answer of all who wait, so none of them may cancel it.
+			// All waiting requests get this answer, so none of them may cancel the checks.
 			r.known = r.look(context.WithoutCancel(ctx))
 			r.until = time.Now().Add(rememberReady)
 		}
@@ -87,13 +85,13 @@ func (r *readiness) current(ctx context.Context) verdict {
 	return found.(verdict)
 }
 
-// Leave has /readyz say no from now on, and each connection end with its next answer, while
-// every request is answered as before. So a balancer sends what is new elsewhere, and a
-// client isn't writing on a connection while it is closed.
-// Who waits for an event is answered.
+// Leave makes /readyz report that the process is stopping, and closes each connection after its
+// next answer. Requests are still answered. Reads that wait for an event are answered immediately.
+// The load balancer then sends new requests elsewhere, and no client writes on a connection that is
+// being closed.
 func (a *API) Leave() { a.readiness.leave.Do(func() { close(a.readiness.leaving) }) }
 
-// left reports whether the process stops.
+// left reports whether the process is stopping.
 func (r *readiness) left() bool {
 	select {
 	case <-r.leaving:
@@ -103,7 +101,7 @@ func (r *readiness) left() bool {
 	}
 }
 
-// endConnections is for a process that stops.
+// endConnections closes each connection after its answer if the process is stopping.
 func (r *readiness) endConnections(c *gin.Context) {
 	if r.left() {
 		c.Header("Connection", "close")
@@ -113,7 +111,7 @@ func (r *readiness) endConnections(c *gin.Context) {
 func (r *readiness) look(ctx context.Context) verdict {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
-	// At once, so that one that hangs doesn't use up the time of the others.
+	// In parallel, so that one slow check doesn't use up the time of the others.
 	failures := make([]error, len(r.checks))
 	var all sync.WaitGroup
 	for i, check := range r.checks {

@@ -47,7 +47,7 @@ func TestHoweverManyAskWhetherItIsReadyTheServiceLooksOnceASecond(t *testing.T) 
 	})
 }
 
-// A client that leaves takes nobody else's answer along.
+// A client that leaves must not cancel the answer of another client.
 func TestWhoAsksWhetherItIsReadyAndLeavesSpoilsNoAnswer(t *testing.T) {
 	t.Parallel()
 	log := testkit.NewLogs().Logger()

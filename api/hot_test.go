@@ -18,7 +18,7 @@ import (
 	"earshot/internal/testkit/apptest"
 )
 
-// lookEvery lies between two looks at a condition.
+// lookEvery is the interval between two checks of a condition.
 const lookEvery = 10 * time.Millisecond
 
 // hold locks a post's row until release.
@@ -37,7 +37,7 @@ func connect(t *testing.T, app *apptest.App) *pgx.Conn {
 	return c
 }
 
-// awaitWaiting waits until so many connections of the database wait for a lock.
+// awaitWaiting waits until n connections of the database wait for a lock.
 func awaitWaiting(t *testing.T, app *apptest.App, n int) {
 	t.Helper()
 	c := connect(t, app)
@@ -49,8 +49,8 @@ WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&waiting)
 	}, testkit.Wait, lookEvery)
 }
 
-// What comes at once for the post goes together, so one connection waits for it; what comes
-// later is refused after some seconds.
+// Requests that arrive together form a group, so that one connection waits for the post. Later
+// requests are refused after some seconds.
 func TestRequestsThatWaitForAHotPostKeepNobodyElseWaiting(t *testing.T) {
 	t.Parallel()
 	app := apptest.Start(t, apptest.Options{})
@@ -88,7 +88,7 @@ func TestRequestsThatWaitForAHotPostKeepNobodyElseWaiting(t *testing.T) {
 	require.NotZero(t, voted, "who waited for the post itself has it")
 }
 
-// burst sends requests at once. An answer that didn't come is nil.
+// burst sends requests in parallel. A missing answer is nil.
 func burst(t *testing.T, app *apptest.App, n int, path, key, body string) <-chan *apptest.Answer {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -107,12 +107,12 @@ func burst(t *testing.T, app *apptest.App, n int, path, key, body string) <-chan
 	return answers
 }
 
-// unhindered is what a request may take that nobody keeps waiting: far more than it
-// takes on a busy machine, and less than the 5 s after which those that wait for a
-// place are refused.
+// unhindered is the time limit for a request that must not wait for others. It is far more than
+// such a request takes on a busy machine. It is less than the 5 s after which waiting requests are
+// refused.
 const unhindered = 2 * time.Second
 
-// meanwhile returns the status of a request that nobody may keep waiting.
+// meanwhile returns the status of a request that must not wait for others.
 func meanwhile(t *testing.T, app *apptest.App, method, path, key, body string) int {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), unhindered)
@@ -122,8 +122,8 @@ func meanwhile(t *testing.T, app *apptest.App, method, path, key, body string) i
 	return a.Status
 }
 
-// request is what goroutines of a test send: it fails no test. Of the answer it has the
-// status and the headers; without one it is nil.
+// request sends a request from a goroutine, so it fails no test. The answer has only a status and
+// headers. It is nil if there is none.
 func request(ctx context.Context, app *apptest.App, method, path, key, body string) (*apptest.Answer, error) {
 	r, err := http.NewRequestWithContext(ctx, method, app.URL+path, strings.NewReader(body))
 	if err != nil {

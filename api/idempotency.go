@@ -19,12 +19,12 @@ const (
 	replayedHeader       = "Idempotent-Replayed"
 	// maxIdempotencyKey is in characters.
 	maxIdempotencyKey = 255
-	// keyKey is where judge leaves the key for once.
+	// keyKey is the name under which judge stores the key for once.
 	keyKey = "idempotency key"
 )
 
-// judgeKey judges the key of an operation that takes one, and reports whether there is one.
-// Elsewhere the header says nothing.
+// judgeKey validates the key of an operation that takes one, and reports whether the request has
+// one. Other operations ignore the header.
 func (o operation) judgeKey(bad *problem.Fields, h http.Header) (given bool) {
 	all := h.Values(idempotencyKeyHeader)
 	switch {
@@ -40,9 +40,8 @@ func (o operation) judgeKey(bad *problem.Fields, h http.Header) (given bool) {
 	return true
 }
 
-// once has a request with an Idempotency-Key change something once. Its answer is kept in the
-// transaction of the change, so nothing of it is written to the client before that is
-// committed.
+// once makes a request with an Idempotency-Key take effect once. The answer is stored in the
+// transaction of the change, so the client gets nothing before the commit.
 func (s *server) once(c *gin.Context) {
 	key, given := c.Get(keyKey)
 	if !given {
@@ -53,7 +52,7 @@ func (s *server) once(c *gin.Context) {
 	c.Request = c.Request.WithContext(ctx)
 	w := &heldWriter{ResponseWriter: c.Writer, status: http.StatusOK}
 	c.Writer = w
-	defer func() { c.Writer = w.ResponseWriter }() // who answers a panic writes to the client
+	defer func() { c.Writer = w.ResponseWriter }() // the answer to a panic goes directly to the client
 	c.Next()
 	c.Writer = w.ResponseWriter
 	if w.status < http.StatusMultipleChoices {
@@ -64,17 +63,16 @@ func (s *server) once(c *gin.Context) {
 			return
 		}
 	}
-	once.Abandon() // before a client that reads slowly: a refusal may have left a transaction open
+	once.Abandon() // a refusal may have left a transaction open, and the client may read slowly
 	c.Writer.WriteHeader(w.status)
-	_, _ = c.Writer.Write(w.body.Bytes()) // as with any answer, a client that left isn't told
+	_, _ = c.Writer.Write(w.body.Bytes()) // the client may have left
 }
 
-// idempotencyKey is what a request with a key is known by.
+// idempotencyKey identifies a request with a key.
 type idempotencyKey struct{ id, fingerprint [sha256.Size]byte }
 
-// newIdempotencyKey keeps the keys of an API key apart from those of others, and a key is for one
-// method and path. What is asked for is the query and the body, byte for byte: who repeats a
-// request sends what he sent.
+// newIdempotencyKey separates the keys of different API keys, methods and paths. The fingerprint
+// covers the query and the body, byte for byte, because a client that retries sends the same bytes.
 func newIdempotencyKey(c *gin.Context, body []byte) idempotencyKey {
 	caller, _ := callerOf(c)
 	return idempotencyKey{
@@ -83,7 +81,8 @@ func newIdempotencyKey(c *gin.Context, body []byte) idempotencyKey {
 	}
 }
 
-// digest is a hash of texts in which none of them can pass for another.
+// digest hashes several texts. It hashes each text first, so that different lists of texts have
+// different digests.
 func digest(texts ...string) (sum [sha256.Size]byte) {
 	all := make([]byte, 0, len(texts)*sha256.Size)
 	for _, text := range texts {
@@ -93,15 +92,15 @@ func digest(texts ...string) (sum [sha256.Size]byte) {
 	return sha256.Sum256(all)
 }
 
-// replay answers as the first time.
+// replay sends the stored answer of the first request.
 func (s *server) replay(c *gin.Context, a change.Answer) {
 	c.Header(replayedHeader, "true")
 	c.Data(a.Status, "application/json", a.Body)
 	c.Abort()
 }
 
-// answeredBy tells how the result of an operation that is made in a group is answered, where its
-// request has an Idempotency-Key.
+// answeredBy sets the function that encodes the result of a grouped operation, for a request with
+// an Idempotency-Key.
 func answeredBy[Out any](ctx context.Context, visit func(out *Out, w http.ResponseWriter) error) {
 	change.AnsweredBy(ctx, func(out *Out) (change.Answer, error) {
 		w := &recorder{Answer: Answer{Status: http.StatusOK, Header: http.Header{}}}
@@ -110,7 +109,7 @@ func answeredBy[Out any](ctx context.Context, visit func(out *Out, w http.Respon
 	})
 }
 
-// heldWriter keeps an answer back.
+// heldWriter holds an answer back.
 type heldWriter struct {
 	gin.ResponseWriter
 	status int

@@ -44,7 +44,7 @@ func TestAnIdempotencyKey(t *testing.T) {
 	})
 }
 
-// listed is what a list holds.
+// listed returns the items of a list.
 func listed(t *testing.T, n *apptest.Tenant, path string) []any {
 	t.Helper()
 	return n.Do(t, http.MethodGet, path, nil).Body["data"].([]any)
@@ -92,11 +92,11 @@ func keyOfARefusal(t *testing.T, app *apptest.App) {
 	require.Equal(t, http.StatusCreated, n.Do(t, http.MethodPost, posts, object{"title": "Dark mode"}, key...).Status)
 }
 
-// racers is more than a pool has connections.
+// racers is more than the connections of a pool.
 const racers = 24
 
-// race sends a request so often at once, and wants one effect: whoever isn't answered like the
-// first is told to ask again, and then is.
+// race sends the same request many times in parallel and requires one effect. Each client gets the
+// first answer, or is asked to retry and then gets it.
 func race(t *testing.T, n *apptest.Tenant, method, path string, body any) string {
 	t.Helper()
 	key := withKey(uuid.NewString())
@@ -157,7 +157,7 @@ func keyAfterADay(t *testing.T, app *apptest.App) {
 	_, err = c.Exec(t.Context(), "UPDATE idempotency_records SET created_at = created_at - interval '24 hours' WHERE organization_id = $1",
 		n.Organization.ID.UUID().String())
 	require.NoError(t, err)
-	for title := range strings.SplitSeq("Light mode,Light mode", ",") { // the first of which takes the place of the old record
+	for title := range strings.SplitSeq("Light mode,Light mode", ",") { // the first one replaces the old record
 		again := n.Do(t, http.MethodPost, posts, object{"title": title}, key...)
 		require.Equal(t, http.StatusCreated, again.Status, "%s", again.Raw)
 		require.NotEqual(t, first.Data()["id"], again.Data()["id"])

@@ -11,19 +11,19 @@ import (
 	"earshot/internal/problem"
 )
 
-// An operation on many items judges each by itself (x-judged-alone in the contract): what is wrong
-// with one stands in its result, as if it had been sent alone.
+// An operation on many items validates each item separately (x-judged-alone in the contract). The
+// result of a bad item has the error that a separate request would get.
 
 type refusedItemsKey struct{}
 
-// refusedItems are the items of the request that don't fit the contract, by number.
+// refusedItems returns the errors of the items that don't fit the contract, by index.
 func refusedItems(ctx context.Context) map[int]error {
 	refused, _ := ctx.Value(refusedItemsKey{}).(map[int]error)
 	return refused
 }
 
-// setApart takes the failures within items out of those of the body, and leaves them for the
-// operation. It returns the body with an empty object for each such item, which decodes.
+// setApart moves the failures of single items into the request's context, where the operation reads
+// them. It returns the body with an empty object for each such item, which can be decoded.
 func (o operation) setApart(c *gin.Context, bad *problem.Fields, body []byte) []byte {
 	var whole problem.Fields
 	within := map[int]problem.Fields{}
@@ -40,7 +40,7 @@ func (o operation) setApart(c *gin.Context, bad *problem.Fields, body []byte) []
 	}
 	var members map[string]json.RawMessage
 	var items []json.RawMessage
-	_ = json.Unmarshal(body, &members) // an object with a list, as was judged
+	_ = json.Unmarshal(body, &members) // the body is valid apart from its items
 	_ = json.Unmarshal(members[o.Alone], &items)
 	refused := map[int]error{}
 	for n, failures := range within {
@@ -52,7 +52,7 @@ func (o operation) setApart(c *gin.Context, bad *problem.Fields, body []byte) []
 	return body
 }
 
-// inItem splits the name of what stands in an item of a list: contacts[3].email.
+// inItem splits the name of a field in a list item, for example contacts[3].email.
 func inItem(list, field string) (n int, member string, ok bool) {
 	rest, ok := strings.CutPrefix(field, list+"[")
 	if !ok {

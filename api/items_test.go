@@ -11,8 +11,8 @@ import (
 	"earshot/internal/testkit/apptest"
 )
 
-// Whatever limit an item of a batch breaks, its result says what a request of its own would have
-// been answered, and the item beside it takes effect.
+// For each limit that an item breaks, its result is the error of a separate request. The item
+// beside it takes effect.
 func TestAnItemOfABatchIsRefusedAsARequestOfItsOwn(t *testing.T) {
 	t.Parallel()
 	n := newFixture(t, apptest.Start(t, apptest.Options{}))
@@ -36,7 +36,7 @@ func TestAnItemOfABatchIsRefusedAsARequestOfItsOwn(t *testing.T) {
 	require.Equal(t, http.StatusCreated, n.Do(t, http.MethodPost, "/v1/contacts/identify", object{"externalUserId": "u-9"}).Status)
 }
 
-// A list that is answered as a whole costs one request of the key's budget, however long it is.
+// A batch costs one request of the key's budget, however long it is.
 func TestABatchCostsOneRequestOfTheBudget(t *testing.T) {
 	t.Parallel()
 	n := newFixture(t, apptest.Start(t, apptest.Options{}))
@@ -52,7 +52,7 @@ func TestABatchCostsOneRequestOfTheBudget(t *testing.T) {
 		items[i] = object{"externalUserId": "u-1"}
 	}
 	before := left("/v1/contacts/identify", items[0])
-	// Tokens come back meanwhile, so it may have cost none.
+	// Tokens come back in the meantime, so the difference may be zero.
 	require.GreaterOrEqual(t, left("/v1/contacts/identify/batch", object{"contacts": items}), before-1)
 }
 

@@ -9,10 +9,9 @@ import (
 	"earshot/internal/problem"
 )
 
-// judge holds a request's query, headers and body against the contract and refuses it with
-// everything that it finds. What passes, the generated code can decode, and the
-// domain judges what it means. (Ids are opaque, so there is nothing to judge in a
-// path.)
+// judge validates a request's query, headers and body against the contract. It refuses the request
+// with all failures. The generated code can decode a valid request, and the domain checks its
+// meaning. Ids in the path are opaque, so they need no validation.
 func (s *server) judge(c *gin.Context) {
 	op := s.operation(c)
 	var bad problem.Fields

@@ -33,8 +33,7 @@ func TestARequestIsJudgedInOnePass(t *testing.T) {
 	})
 }
 
-// Whoever sent a request learns from one answer what the contract holds against it,
-// and from the next what the domain does.
+// The first answer has all violations of the contract, and the next one has those of the domain.
 func failuresAtOnce(t *testing.T, app *apptest.App) {
 	n := newFixture(t, app)
 	unchanged := n.Watch(t)
@@ -217,7 +216,7 @@ func colours(t *testing.T, app *apptest.App) {
 	unchanged(t)
 }
 
-// HEAD is GET without a body, and with the headers that GET has.
+// HEAD answers like GET, with the same headers and without a body.
 func TestHEADAnswersEveryGET(t *testing.T) {
 	t.Parallel()
 	n := newFixture(t, apptest.Start(t, apptest.Options{}))
@@ -237,7 +236,7 @@ func TestHEADAnswersEveryGET(t *testing.T) {
 			get.Header.Del(name)
 			head.Header.Del(name)
 		}
-		if strings.HasSuffix(path, "/health") { // of the last day, to the fraction of a second
+		if strings.HasSuffix(path, "/health") { // it covers the last day up to now, so its length varies
 			get.Header.Del("Content-Length")
 			head.Header.Del("Content-Length")
 		}
@@ -247,7 +246,7 @@ func TestHEADAnswersEveryGET(t *testing.T) {
 
 var detailInCode = regexp.MustCompile(`\bWith\("(\w+)",`)
 
-// What stands in details is for programs, so the contract has to name it.
+// Programs read the members of details, so the contract has to name them.
 func TestEveryMemberOfDetailsIsInTheContract(t *testing.T) {
 	t.Parallel()
 	stated := load(t).Components.Schemas["ErrorDetails"].Value.Properties

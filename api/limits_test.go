@@ -17,7 +17,7 @@ import (
 	"earshot/internal/testkit/apptest"
 )
 
-// many webhooks are registered by the walks.
+// roomy allows many webhooks, because the walks register many.
 var roomy = apptest.Options{Environ: []string{"EARSHOT_WEBHOOK_CAP=10000"}}
 
 func TestABodyAtTheEdgeOfTheContract(t *testing.T) {
@@ -48,8 +48,8 @@ func lastGoodValues(t *testing.T, app *apptest.App) {
 	})
 }
 
-// requireHeld wants what was sent in what came back, which may have more members
-// and another order of ids.
+// requireHeld requires that got contains everything that was sent. It may have more members, and
+// another order of ids.
 func requireHeld(t *testing.T, sent, got any, what string) {
 	t.Helper()
 	switch sent := sent.(type) {
@@ -92,7 +92,7 @@ func eachLeftOut(t *testing.T, app *apptest.App) {
 	})
 }
 
-// trimmedFirst: the contract says that lengths count after trimming.
+// trimmedFirst checks that lengths count after trimming, as the contract requires.
 func trimmedFirst(t *testing.T, app *apptest.App) {
 	isTrimmed := func(s *openapi3.Schema) bool { return strings.Contains(s.Description, "trimmed") && s.Format == "" }
 	trims := func(o operation) bool {
@@ -115,7 +115,7 @@ func trimmedFirst(t *testing.T, app *apptest.App) {
 	})
 }
 
-// ours are the rules that no keyword of the member itself states.
+// ours are the rules that no keyword of the member states.
 var ours = []struct{ field, rule, words string }{
 	{"mrrCents", "required", comeTogether},
 	{"currency", "required", comeTogether},
@@ -126,8 +126,8 @@ var ours = []struct{ field, rule, words string }{
 	{"externalUserId", "required", needsOwnID},
 }
 
-// rulesOfTheContract breaks each limit and compares the rules that are named
-// with the keywords that stand at the member.
+// rulesOfTheContract breaks each limit and compares the named rules with the keywords of the
+// member.
 func rulesOfTheContract(t *testing.T, app *apptest.App) {
 	require.Contains(t, prose(t), noNUL)
 	for _, own := range ours {
@@ -146,8 +146,8 @@ func rulesOfTheContract(t *testing.T, app *apptest.App) {
 	})
 }
 
-// checkStated wants the flaw to be refused by the keyword that it breaks, and
-// by nothing else that the contract doesn't state.
+// checkStated requires that the flaw is refused by the keyword that it breaks. The contract must
+// also state every other rule in the answer.
 func checkStated(t *testing.T, f flaw, stated []string, refused [][2]string) {
 	t.Helper()
 	broken := false
@@ -176,12 +176,12 @@ func (f flaw) isBy(rule string) bool {
 	case f.limit == "NUL" || f.limit == "pattern, format or enum":
 		return rule == "pattern" || rule == "format" || rule == "enum"
 	case f.limit == "maximum of a 64-bit integer":
-		return rule == "maximum" || rule == "type" // which it has none of in Go
+		return rule == "maximum" || rule == "type" // Go has no such integer
 	}
 	return rule == f.limit
 }
 
-// keywordsAt are those of the member that a field names, and of what it is in.
+// keywordsAt returns the keywords of the member that a field names, which may be nested.
 func keywordsAt(field, name string, s *openapi3.Schema) []string {
 	text, _ := s.MarshalJSON()
 	var own map[string]any
@@ -200,7 +200,7 @@ func keywordsAt(field, name string, s *openapi3.Schema) []string {
 	return all
 }
 
-// The limits of a member don't depend on when it is written.
+// A member has the same limits on create and on edit.
 func TestTheLimitsAreTheSameOnCreateAndOnEdit(t *testing.T) {
 	t.Parallel()
 	schemas := load(t).Components.Schemas
@@ -221,7 +221,7 @@ func TestTheLimitsAreTheSameOnCreateAndOnEdit(t *testing.T) {
 	require.Greater(t, n, 15)
 }
 
-// limitsOf is a schema without what doesn't limit it.
+// limitsOf returns the keywords of a schema that limit its values.
 func limitsOf(t *testing.T, s *openapi3.Schema) map[string]any {
 	t.Helper()
 	text, err := s.MarshalJSON()
@@ -234,8 +234,8 @@ func limitsOf(t *testing.T, s *openapi3.Schema) map[string]any {
 	return limits
 }
 
-// What is wrong with one member mustn't make another one look wrong. (The library
-// that knows the contract has limits of its own for e-mail addresses.)
+// A bad member must not make another one look bad. The library that validates the contract has its
+// own limits for e-mail addresses.
 func TestAGoodValueIsNotBlamedBesideABadOne(t *testing.T) {
 	t.Parallel()
 	n := newFixture(t, apptest.Start(t, roomy))
@@ -245,7 +245,7 @@ func TestAGoodValueIsNotBlamedBesideABadOne(t *testing.T) {
 		for name, s := range properties(o.schema()) {
 			for _, e := range edges(t, name, s) {
 				if o.OperationID == "deleteBoard" || name == "tagIds" || name == "postIds" || name == "sourceIds" {
-					continue // to make a good value changes the organization
+					continue // making a good value changes the organization
 				}
 				count++
 				p := &place{fixture{n.Tenant, maps.Clone(n.ids)}, o, count * 100}
@@ -264,7 +264,7 @@ func TestAGoodValueIsNotBlamedBesideABadOne(t *testing.T) {
 	unchanged(t)
 }
 
-// badMember is a text beside the member, and not one that has to come with it.
+// badMember returns a text member beside another one, which needn't be sent together with it.
 func badMember(o operation, beside string) string {
 	members := properties(o.schema())
 	for _, name := range slices.Sorted(maps.Keys(members)) {
@@ -276,7 +276,7 @@ func badMember(o operation, beside string) string {
 	return ""
 }
 
-// rules are the fields that were refused, each with its rule.
+// rules returns the refused fields, each with its rule.
 func rules(a apptest.Answer) [][2]string {
 	var all [][2]string
 	list, _ := a.Details()["fields"].([]any)

@@ -17,7 +17,7 @@ import (
 // logBook keeps the lines of a log.
 type logBook struct{ *testkit.Logs }
 
-// lines of one request.
+// lines returns the lines of one request.
 func (b *logBook) lines(t *testing.T, requestID string) []object {
 	t.Helper()
 	var found []object
@@ -31,7 +31,7 @@ func (b *logBook) lines(t *testing.T, requestID string) []object {
 	return found
 }
 
-// await is lines once the last of them is there: it is written after the answer.
+// await waits for n lines of a request, because the last line is written after the answer.
 func (b *logBook) await(t *testing.T, requestID string, n int) []object {
 	t.Helper()
 	require.Eventually(t, func() bool { return len(b.lines(t, requestID)) >= n }, testkit.Wait, time.Millisecond)

@@ -18,11 +18,11 @@ import (
 	"earshot/internal/testkit/tier"
 )
 
-// large is a body of as many bytes as there may be.
+// large is a body of the maximum size.
 var large = `{"title":"` + strings.Repeat("a", 1<<20-12) + `"}`
 
-// An organization alone has room for 16 bodies of 1 MiB, and a message of a tool counts as
-// two. The others have room still.
+// One organization has room for 16 bodies of 1 MiB, and a tool's message counts as two. Other
+// organizations still have room.
 func TestLargeBodiesThatDripKeepSmallOnesFromNothing(t *testing.T) {
 	tier.Slow(t, "waits for the timeout of reads")
 	t.Parallel()
@@ -43,7 +43,7 @@ func TestLargeBodiesThatDripKeepSmallOnesFromNothing(t *testing.T) {
 		default:
 			s.send(t, "POST /mcp"+head+"Content-Length: "+strconv.Itoa(len(large))+"\r\n\r\n")
 		}
-		// It says so when it begins to read.
+		// The server sends this line when it begins to read.
 		line, err := s.r.ReadString('\n')
 		require.NoError(t, err)
 		require.Contains(t, line, "100 Continue")

@@ -14,14 +14,14 @@ import (
 	"earshot/internal/telemetry"
 )
 
-// What a refusal of the rate limit was for.
+// The rate limits that can refuse a request.
 const (
 	keyBudget   = "key"
 	refusedOnes = "refused_keys"
 )
 
-// statusLeft is the code of a request whose client didn't wait for the answer, as
-// proxies call it: nobody has seen another.
+// statusLeft is the code of a request whose client left before the answer. Proxies use the same
+// code.
 const statusLeft = 499
 
 type metrics struct {
@@ -38,8 +38,8 @@ func newMetrics(m telemetry.Meter) metrics {
 	}
 }
 
-// measure counts the request by its operation and its code. A call of a tool counts
-// as the request to its surface and as the operation that it runs.
+// measure counts the request by its operation and its code. A tool call counts twice: as the
+// request to its surface, and as the operation that it runs.
 func (s *server) measure(c *gin.Context) {
 	began := time.Now()
 	c.Next()
@@ -51,13 +51,13 @@ func (s *server) measure(c *gin.Context) {
 		telemetry.Labels("operation", s.operationName(c), "code", strconv.Itoa(status)))
 }
 
-// operationName is the contract's id of the operation, and the route of what isn't in
-// the contract. Both come from a list that we wrote.
+// operationName returns the contract's id of the operation, or the route if the contract doesn't
+// have it. Both come from a fixed list.
 func (s *server) operationName(c *gin.Context) string {
 	if id := s.operation(c).ID; id != "" {
 		return id
 	}
-	// A page's own routes are told by the pattern that it has matched.
+	// The pages have their own routes, so the matched pattern is the name.
 	if page := c.Request.Pattern; page != "" {
 		return strings.TrimPrefix(page, "GET ")
 	}
@@ -72,7 +72,7 @@ func (s *server) countRefusal(c *gin.Context, limit string) {
 	s.metrics.refusals.Add(c, 1, telemetry.Labels("limit", limit))
 }
 
-// showReadiness has the metrics say what /readyz says.
+// show adds the state of /readyz to the metrics.
 func (r *readiness) show(m telemetry.Meter) {
 	if len(r.checks) == 0 {
 		return

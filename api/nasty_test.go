@@ -22,8 +22,8 @@ import (
 	"earshot/internal/testkit/tier"
 )
 
-// Whatever is sent is taken exactly or refused with 422. It never ends as a 500,
-// and it never becomes something else in silence.
+// Every value is stored exactly or refused with 422. It never results in a 500, and it never
+// changes silently.
 func TestWhatNobodyExpectsIsTakenExactlyOrRefused(t *testing.T) {
 	t.Parallel()
 	together(t, roomy, map[string]func(*testing.T, *apptest.App){
@@ -41,7 +41,7 @@ func TestWhatNobodyExpectsIsTakenExactlyOrRefused(t *testing.T) {
 	})
 }
 
-// nasty are texts that programs stumble over.
+// nasty are texts that often break programs.
 var nasty = map[string]string{
 	"of another plane": "x😀𝒳🇩🇪👩‍👩‍👧x", "with combining marks": "xe\u0301\u0327\u20ddx", "composed": "x\u00e9x",
 	"from right to left": "x\u202eאבג\u202c\u200fx", "with the replacement character": "x\ufffdx",
@@ -57,7 +57,7 @@ func isText(s *openapi3.Schema) bool {
 		len(s.Enum) == 0 && s.MaxLength != nil
 }
 
-// around puts a text where the member's format leaves room for any.
+// around puts a text into the format of a member, if the format has room for any text.
 func around(name, text string) string {
 	switch name {
 	case "email":
@@ -68,7 +68,8 @@ func around(name, text string) string {
 	return text
 }
 
-// textMembers are the operation's, those of a body under their whole name.
+// textMembers returns the operation's text members. Nested members have their whole name, for
+// example body.text.
 func (o operation) textMembers() map[string]*openapi3.Schema {
 	all := map[string]*openapi3.Schema{}
 	for name, s := range properties(o.schema()) {
@@ -84,7 +85,7 @@ func (o operation) textMembers() map[string]*openapi3.Schema {
 	return all
 }
 
-// with is a body whose member, given by its whole name, has the value.
+// with returns a body with a value in the member of a whole name.
 func with(name string, value any) object {
 	head, tail, nested := strings.Cut(name, ".")
 	if nested {
@@ -156,7 +157,7 @@ func textsOfQueries(t *testing.T, app *apptest.App) {
 	})
 }
 
-// exactFilters looks for contacts by each nasty text that one of them has.
+// exactFilters makes a contact for each nasty text, and searches for the text.
 func exactFilters(t *testing.T, app *apptest.App) {
 	n := app.Tenant(t)
 	for kind, text := range nasty {
@@ -173,8 +174,7 @@ func exactFilters(t *testing.T, app *apptest.App) {
 	}
 }
 
-// twoForms: é of one character and é of two are two texts, and nobody makes one
-// of the other.
+// twoForms checks that é as one character and é as two characters stay different texts.
 func twoForms(t *testing.T, app *apptest.App) {
 	n := newFixture(t, app)
 	composed, decomposed := "Caf\u00e9", "Cafe\u0301"
@@ -188,7 +188,7 @@ func twoForms(t *testing.T, app *apptest.App) {
 		for filter, value := range map[string]string{"externalUserId": text, "email": text + "@example.com", "q": text} {
 			found := n.Do(t, http.MethodGet, "/v1/contacts?"+filter+"="+url.QueryEscape(value), nil).Body["data"].([]any)
 			if filter == "q" && len(found) == 0 {
-				continue // q looks at name and e-mail address, which is in lower case
+				continue // q searches the name and the e-mail address, which is in lower case
 			}
 			require.Len(t, found, 1, filter)
 			require.Equal(t, text, found[0].(object)["externalUserId"])
@@ -196,7 +196,7 @@ func twoForms(t *testing.T, app *apptest.App) {
 	}
 }
 
-// freeForm are the members of an operation that take JSON of any shape.
+// freeForm returns the operation's members that take JSON of any shape.
 func (o operation) freeForm() []string {
 	var all []string
 	for name, s := range properties(o.schema()) {
@@ -215,8 +215,7 @@ func (o operation) freeForm() []string {
 
 func hasFreeForm(o operation) bool { return hasBody(o) && len(o.freeForm()) > 0 }
 
-// put sends a document in a member and returns the answer, with the document
-// that came back.
+// put sends a document in a member. It returns the answer and the document that came back.
 func (p *place) put(t *testing.T, name, document string) (apptest.Answer, json.RawMessage) {
 	t.Helper()
 	body := p.body(t, with(name, "%"))
@@ -243,9 +242,8 @@ func (p *place) put(t *testing.T, name, document string) (apptest.Answer, json.R
 	return a, read.Data.Body.JSON
 }
 
-// requireExact wants a document back with the text of each number and the order
-// of keys. Only white space and escapes may differ, and of a key that is there
-// twice the first may be missing.
+// requireExact requires the same document, with the text of each number and the order of keys. Only
+// white space and escapes may differ. If a key is repeated, its first value may be missing.
 func requireExact(t *testing.T, sent string, got json.RawMessage, what string) {
 	t.Helper()
 	require.Equal(t, tokens(t, []byte(sent)), tokens(t, got), what)
@@ -292,9 +290,8 @@ func documents(t *testing.T, app *apptest.App) {
 	})
 }
 
-// depths: a document that is taken has to come out again, in answers and events,
-// where it stands deeper than in the request. Go's decoder, ours and our clients',
-// ends at 10,000 levels.
+// depths checks that a stored document can be read again. Answers and events nest it deeper than
+// the request. Go's decoder, in the service and in its clients, stops at 10,000 levels.
 func depths(t *testing.T, app *apptest.App) {
 	everyOperation(t, hasFreeForm, func(t *testing.T, o operation) {
 		n, count := newFixture(t, app), 0
@@ -309,7 +306,7 @@ func depths(t *testing.T, app *apptest.App) {
 	})
 }
 
-// nest sends a deep document, and another one over it, which compares both.
+// nest sends a deep document and then another one in its place, so that the service compares both.
 func (p *place) nest(t *testing.T, name string, depth int) {
 	t.Helper()
 	for _, end := range []string{"1", "2"} {
@@ -323,7 +320,7 @@ func (p *place) nest(t *testing.T, name string, depth int) {
 	}
 }
 
-// readable wants every delivery to be readable, whatever is in it.
+// readable requires that every delivery can be read, with any content.
 func readable(t *testing.T, n fixture) {
 	t.Helper()
 	log := n.Do(t, http.MethodGet, "/v1/webhooks/"+n.ids["webhookId"]+"/deliveries?limit=200", nil)
@@ -373,8 +370,8 @@ func giantTexts(t *testing.T, app *apptest.App) {
 	unchanged(t)
 }
 
-// duplicates: of a member that is there twice the last one counts, or the body is
-// refused. The two are never mixed.
+// duplicates checks repeated members. Either the last one counts, or the body is refused. Their
+// values are never mixed.
 func duplicates(t *testing.T, app *apptest.App) {
 	n := newFixture(t, app)
 	board := "/v1/boards/" + n.ids["boardId"]
@@ -412,7 +409,7 @@ func duplicates(t *testing.T, app *apptest.App) {
 	}
 }
 
-// giantNumbers must cost no more than other texts of their length.
+// giantNumbers checks that giant numbers cost no more than other texts of their length.
 func giantNumbers(t *testing.T, app *apptest.App) {
 	n := newFixture(t, app)
 	unchanged := n.Watch(t)
@@ -431,7 +428,7 @@ func giantNumbers(t *testing.T, app *apptest.App) {
 		began := time.Now()
 		a := n.Do(t, http.MethodPost, path, body)
 		assert.Equal(t, http.StatusUnprocessableEntity, a.Status, "%.80s: %.300s", body, a.Raw)
-		// Milliseconds, if nobody computes with them.
+		// Milliseconds, if the service doesn't compute the number.
 		assert.Less(t, time.Since(began), testkit.Wait/10, "%.80s", body)
 	}
 	unchanged(t)
@@ -442,8 +439,8 @@ var otherMoments = map[string]string{
 	"2199-06-30T23:59:60Z": "2199-07-01T00:00:00Z", "2199-03-12t10:41:07z": "2199-03-12T10:41:07Z",
 }
 
-// momentsOfBodies: digits that a timestamp doesn't keep may be cut off only where
-// the contract says that they are.
+// momentsOfBodies checks the digits that a timestamp doesn't store. They may be cut off only where
+// the contract says so.
 func momentsOfBodies(t *testing.T, app *apptest.App) {
 	tier.Slow(t, "each moment in each member of each body")
 	cut := time.Nanosecond
@@ -454,7 +451,7 @@ func momentsOfBodies(t *testing.T, app *apptest.App) {
 	everyOperation(t, hasBody, func(t *testing.T, o operation) {
 		n, count := newFixture(t, app), 0
 		for name, s := range properties(o.schema()) {
-			if !isMoment(s) || name == "until" { // what is to come of a window is cut at now
+			if !isMoment(s) || name == "until" { // a window that ends in the future is cut at the current time
 				continue
 			}
 			for _, moment := range []string{

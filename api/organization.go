@@ -32,7 +32,8 @@ func (s *server) UpdateOrganization(ctx context.Context, r gen.UpdateOrganizatio
 	return gen.UpdateOrganization200JSONResponse{Data: organization(changed)}, nil
 }
 
-// emptyForNull is a text that the use case takes away where it is empty; nil for one that was left out.
+// emptyForNull returns an empty text for null, so that the use case deletes the value. It returns
+// nil for a missing member.
 func emptyForNull(n nullable.Nullable[string]) *string {
 	if n.IsNull() {
 		return new("")

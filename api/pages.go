@@ -11,15 +11,15 @@ import (
 	"earshot/internal/problem"
 )
 
-// MountPages serves pages that need no key at a path and everything below it, whatever the
-// method. Their requests are named, logged, traced and counted like those of operations.
+// MountPages serves pages that need no key at the given paths, for all methods. Their requests
+// are named, logged, traced and counted like those of operations.
 func (a *API) MountPages(pages http.Handler, paths ...string) {
 	for _, path := range paths {
 		a.engine.Any(path, func(c *gin.Context) { pages.ServeHTTP(c.Writer, c.Request) })
 	}
 }
 
-// Network is where a request of a page comes from, as limits of clients go by it.
+// Network returns the client's network for a page's request. Limits for clients use it.
 func (a *API) Network(r *http.Request) netip.Prefix {
 	return clientaddr.Network(clientaddr.Of(r, a.server.proxies))
 }
@@ -37,5 +37,5 @@ func WriteProblem(w http.ResponseWriter, p *problem.Error) {
 		header.Set("Retry-After", wait)
 	}
 	w.WriteHeader(statuses[p.Code])
-	_, _ = w.Write(body) // a client that left isn't told
+	_, _ = w.Write(body) // the client may have left
 }

@@ -15,10 +15,9 @@ import (
 )
 
 const (
-	// Rows of some 260 KB, or of 50 KB that come to 300 KB in an answer: about
-	// 10 MB of each list.
+	// Rows of about 260 KB, or of 50 KB that become 300 KB in an answer. Each list has about 10 MB.
 	largeRows = 36
-	// What a page has beside the rows' texts.
+	// The bytes of a page beside the texts of its rows.
 	besideTexts = 256 << 10
 )
 
@@ -63,8 +62,7 @@ func TestAPageOfContactsWithMuchMetadataEndsEarly(t *testing.T) {
 	}
 }
 
-// requireWalk goes through a list and wants each row once, and no page that is
-// larger than it may be.
+// requireWalk reads a whole list. It requires each row once, and no page above the maximum size.
 func requireWalk(t *testing.T, n fixture, path string, rows int) {
 	t.Helper()
 	at, err := url.Parse(path)

@@ -28,7 +28,7 @@ func TestAQuery(t *testing.T) {
 	})
 }
 
-// queries are the query parameters of an operation.
+// queries returns the query parameters of an operation.
 func (o operation) queries() []*openapi3.Parameter {
 	var all []*openapi3.Parameter
 	for _, p := range o.Parameters {
@@ -41,11 +41,11 @@ func (o operation) queries() []*openapi3.Parameter {
 
 func hasQuery(o operation) bool { return len(o.queries()) > 0 }
 
-// beside is what a value of a parameter needs to make sense: a sort by
-// relevance something to search for, one by revenue a currency.
+// beside has the further parameters that a value needs. For example, a sort by relevance needs a
+// search, and one by revenue needs a currency.
 var beside = map[string]string{"sort=relevance": "&q=dark", "sort=revenue": "&currency=EUR", "currency": "&sort=revenue"}
 
-// inQuery writes a value of JSON as it stands in a query.
+// inQuery writes a JSON value in the notation of a query.
 func inQuery(value any) string {
 	if list, ok := value.([]any); ok {
 		items := make([]string, len(list))
@@ -67,7 +67,7 @@ func goodQueries(t *testing.T, app *apptest.App) {
 				query := q.Name + "=" + inQuery(value)
 				a := n.Do(t, o.method, at+"?"+query+beside[query]+beside[q.Name], nil)
 				if q.Name == "after" && a.Status == http.StatusGone {
-					continue // no feed is as long
+					continue // no feed is that long
 				}
 				require.Equal(t, http.StatusOK, a.Status, "%s %d: %s", q.Name, i, a.Raw)
 			}
@@ -75,13 +75,13 @@ func goodQueries(t *testing.T, app *apptest.App) {
 	})
 }
 
-// goodValues are the edges of a parameter, as it would be in a body.
+// goodValues returns the edges of a parameter, as for a member of a body.
 func goodValues(t *testing.T, n fixture, o operation, q *openapi3.Parameter) []any {
 	t.Helper()
 	var values []any
 	if q.Name == "cursor" {
-		// Only the list itself can say it. Of votes there is never a second one,
-		// because all keys here are one voter's.
+		// Only the list itself can make a cursor. There is never a second vote, because all keys
+		// here belong to one voter.
 		next := n.Do(t, o.method, o.filled(t, n.ids)+"?limit=1", nil).Body["nextCursor"]
 		require.True(t, next != nil || o.OperationID == "listVotes", "the list has one item only")
 		if next != nil {
@@ -91,7 +91,7 @@ func goodValues(t *testing.T, n fixture, o operation, q *openapi3.Parameter) []a
 	}
 	s := *q.Schema.Value
 	if q.Name == "email" {
-		s.Format = "email" // the address of nobody would do, too
+		s.Format = "email" // an unknown address is also valid
 	}
 	p := n.at(t, o, 1)
 	for _, e := range edges(t, q.Name, &s) {
@@ -100,14 +100,14 @@ func goodValues(t *testing.T, n fixture, o operation, q *openapi3.Parameter) []a
 	return values
 }
 
-// again makes a second one of everything that is listed.
+// again makes a second resource for each list.
 func (n fixture) again(t *testing.T) {
 	t.Helper()
 	board, post := "/v1/boards/"+n.ids["boardId"], "/v1/posts/"+n.ids["postId"]
 	n.ID(t, "/v1/boards", object{"name": "More ideas"})
 	n.ID(t, "/v1/webhooks", object{"url": "https://hooks.example.com/too", "events": []string{"post.created"}})
 	n.ID(t, "/v1/contacts", object{"name": "Bo"})
-	for _, id := range []string{"u-8", "u-9"} { // who may be told by e-mail
+	for _, id := range []string{"u-8", "u-9"} { // they can get e-mails
 		n.ID(t, "/v1/contacts/identify", object{"externalUserId": id, "email": id + "@example.com"})
 	}
 	n.ID(t, "/v1/widget/secrets", nil)
@@ -128,7 +128,7 @@ func badQueries(t *testing.T, app *apptest.App) {
 		at := o.filled(t, n.ids)
 		for _, q := range o.queries() {
 			if q.Name == "cursor" {
-				continue // badPages and forgedCursors
+				continue // badPages and forgedCursors test it
 			}
 			s := q.Schema.Value
 			for _, f := range flaws(q.Name, s) {
@@ -145,8 +145,8 @@ func badQueries(t *testing.T, app *apptest.App) {
 	})
 }
 
-// textOfFlaw writes a flaw as a query can. To a query everything is text, so
-// that of the wrong types only a text for a number is one.
+// textOfFlaw writes a flaw in the notation of a query. Every value of a query is a text, so the
+// only wrong type is a text for a number.
 func textOfFlaw(s *openapi3.Schema, f flaw) (string, bool) {
 	switch {
 	case f.limit == "minItems":
@@ -158,7 +158,7 @@ func textOfFlaw(s *openapi3.Schema, f flaw) (string, bool) {
 	case strings.HasPrefix(f.limit, "type"):
 		return "", false
 	case f.limit == "maxItems" && len(s.Items.Value.Enum) > 0:
-		// Else all items would be bad, too.
+		// Otherwise, all items would be bad, too.
 		return inQuery(slices.Repeat([]any{s.Items.Value.Enum[0]}, int(*s.MaxItems)+1)), true
 	case f.limit == "maximum of a 64-bit integer":
 		return "99999999999999999999", true
@@ -166,7 +166,7 @@ func textOfFlaw(s *openapi3.Schema, f flaw) (string, bool) {
 	return inQuery(f.value), true
 }
 
-// forgedCursors are cursors of the right form whose parts no list ever wrote.
+// forgedCursors sends cursors of the right form with parts that no list has written.
 func forgedCursors(t *testing.T, app *apptest.App) {
 	n := newFixture(t, app)
 	n.again(t)
@@ -206,8 +206,8 @@ func sortOfNothing(t *testing.T, app *apptest.App) {
 	require.Equal(t, [][2]string{{"currency", "revenue"}}, rules(a))
 }
 
-// saidTwice: whoever says a parameter twice must not get the answer to one of
-// them only, unless it is a list.
+// saidTwice checks that a repeated parameter is refused. Otherwise, the answer would ignore one of
+// its values. Lists aren't tested.
 func saidTwice(t *testing.T, app *apptest.App) {
 	n := newFixture(t, app)
 	everyOperation(t, hasQuery, func(t *testing.T, o operation) {

@@ -11,7 +11,7 @@ import (
 	"earshot/internal/problem"
 )
 
-// limit takes one token for the request and tells what is left.
+// limit takes one token for the request and adds the remaining budget to the answer.
 func (s *server) limit(c *gin.Context) {
 	if call := callOf(c); call != nil && call.paid {
 		return
@@ -29,22 +29,22 @@ func (s *server) limit(c *gin.Context) {
 	tell(c, l)
 }
 
-// refuseRate is where every request ends that a rate limit refuses.
+// refuseRate answers every request that a rate limit refuses.
 func (s *server) refuseRate(c *gin.Context, l access.RateLimit, limit, message string) {
 	s.countRefusal(c, limit)
 	tell(c, l)
-	// In how many whole seconds there is a token again.
+	// The seconds until the next token, rounded up.
 	wait := math.Ceil((1 - l.Left) * 60 / float64(l.PerMinute))
 	c.Header("Retry-After", strconv.Itoa(max(1, int(wait))))
 	s.refuse(c, problem.New(problem.RateLimited, message))
 }
 
-// tell puts the state of a bucket into the answer.
+// tell adds the state of a bucket to the answer.
 func tell(c *gin.Context, l access.RateLimit) {
 	full := l.At.Add(time.Duration((float64(l.PerMinute) - l.Left) * 60 / float64(l.PerMinute) * float64(time.Second)))
 	c.Header("X-RateLimit-Limit", strconv.Itoa(l.PerMinute))
-	// Moments are kept in microseconds, of which a token may lack one.
+	// Times are stored in microseconds, so a full token may lack a fraction.
 	c.Header("X-RateLimit-Remaining", strconv.Itoa(int(l.Left+0.001)))
-	// When the bucket is full again.
+	// The time at which the bucket is full again.
 	c.Header("X-RateLimit-Reset", strconv.FormatInt(int64(math.Ceil(float64(full.UnixNano())/1e9)), 10))
 }

@@ -7,13 +7,14 @@ import (
 	"earshot/internal/clientaddr"
 )
 
-// wrongKeys is how many of an address are refused by themselves a minute, and at once: a program
-// that was given an old key shows, and nobody guesses 238 bits at this rate or any other.
+// wrongKeys is the number of invalid keys from one address that get a 401: 30 in a burst, and 30 a
+// minute after that. A program with an old key still sees the 401. Keys have 238 bits, so guessing
+// is hopeless at any rate.
 const wrongKeys = 30
 
-// refuseKey answers a key that isn't valid: 401, and 429 to whoever had many. Only a key that is
-// refused is counted: many clients share one address, and one of them that guesses must not keep
-// out those with valid keys.
+// refuseKey answers an invalid key with 401, or with 429 if its address has sent too many. Only
+// invalid keys count. Many clients can share an address, and one that guesses must not lock out the
+// clients with valid keys.
 func (s *server) refuseKey(c *gin.Context, err error) {
 	taken := s.refusedKeys.Take(clientaddr.Network(clientaddr.Of(c.Request, s.proxies)))
 	if taken.OK {

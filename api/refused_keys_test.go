@@ -15,14 +15,14 @@ import (
 	"earshot/internal/testkit/apptest"
 )
 
-// guess sends a key that somebody made up.
+// guess sends a random key.
 func guess(t *testing.T, n *apptest.Tenant, header ...string) apptest.Answer {
 	t.Helper()
 	header = append([]string{"Authorization", "Bearer esk_" + uuid.NewString()}, header...)
 	return n.Do(t, http.MethodGet, "/v1/me", nil, header...)
 }
 
-// guessOn goes on until the address is refused.
+// guessOn guesses until the address is refused.
 func guessOn(t *testing.T, n *apptest.Tenant, header ...string) (refused apptest.Answer, guesses int) {
 	t.Helper()
 	for ; guesses < 1000; guesses++ {
@@ -36,8 +36,8 @@ func guessOn(t *testing.T, n *apptest.Tenant, header ...string) (refused apptest
 	return apptest.Answer{}, 0
 }
 
-// requireUsedUp guesses from an address whose budget is used up: what came back
-// meanwhile is far from a budget of its own.
+// requireUsedUp requires that an address has used up its budget. The tokens that came back in the
+// meantime are far fewer than a new budget.
 func requireUsedUp(t *testing.T, n *apptest.Tenant, why string, header ...string) {
 	t.Helper()
 	_, guesses := guessOn(t, n, header...)
@@ -85,7 +85,7 @@ func TestGuessesAreCountedByTheAddressThatATrustedProxyNames(t *testing.T) {
 
 func TestAFloodOfGuessesKeepsNoValidKeyWaiting(t *testing.T) {
 	t.Parallel()
-	// As few connections as the service runs with.
+	// The fewest connections with which the service runs.
 	app := apptest.Start(t, apptest.Options{Environ: []string{"EARSHOT_DATABASE_MAX_CONNS=2"}})
 	n := app.Tenant(t)
 	guessers(t, app, 64)
@@ -95,7 +95,7 @@ func TestAFloodOfGuessesKeepsNoValidKeyWaiting(t *testing.T) {
 	}
 }
 
-// guessers guess keys until the test ends. What becomes of a guess is nothing to them.
+// guessers guess keys until the test ends, and ignore the answers.
 func guessers(t *testing.T, app *apptest.App, n int) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

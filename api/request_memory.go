@@ -13,22 +13,22 @@ import (
 )
 
 const (
-	// bodyTimeout is how long a large body waits for memory before any of it is read: some
-	// hundred times what the request of another one takes that sends and reads.
+	// bodyTimeout is the time that a large body may wait for memory before it is read. It is some
+	// hundred times the duration of a request with a client that sends and reads without delay.
 	bodyTimeout = 5 * time.Second
-	// unreadTimeout is how long the large answer to a change that finds no memory may take
-	// to be read.
+	// unreadTimeout is the time that the client has to read the large answer to a change, if there
+	// is no memory for the answer.
 	unreadTimeout = 5 * time.Second
-	// maxMessage is the largest message of a surface, which has a body in it.
+	// maxMessage is the largest message of a surface. It contains a request body.
 	maxMessage = 3 << 20
-	// A body of more is decoded while few others are.
+	// largeBody is the size above which only a few bodies are decoded at the same time.
 	largeBody = 64 << 10
 )
 
 const answerMemoryKey = "answerMemory"
 
-// reserveMemory has the request keep the memory for its body, and the answer that for
-// its rows, until it was written.
+// reserveMemory reserves memory for the request's body and for the rows of its answer. It releases
+// the memory once the answer is written.
 func (s *server) reserveMemory(c *gin.Context) {
 	most := int64(maxBody)
 	if c.Request.ContentLength > most {
@@ -42,7 +42,7 @@ func (s *server) reserveMemory(c *gin.Context) {
 	caller, _ := callerOf(c)
 	reserved := s.answers.Reservation(caller.Organization.ID)
 	if call := callOf(c); call != nil {
-		defer call.keep(reserved.Release) // until the answer was written that it becomes part of
+		defer call.keep(reserved.Release) // until the surface's answer, which contains this one, is written
 	} else {
 		defer reserved.Release()
 	}
@@ -51,16 +51,16 @@ func (s *server) reserveMemory(c *gin.Context) {
 	c.Next()
 }
 
-// largePage is the query of a list whose rows may be large.
+// largePage returns the query of a list whose rows may be large.
 func largePage(ctx context.Context, cursor *string, limit *int) page.Query {
 	q := pageQuery(cursor, limit)
 	q.Memory, _ = ctx.Value(answerMemoryKey).(*page.Reservation)
 	return q
 }
 
-// reserveBody waits for memory for a body before any of it is read, and refuses the request
-// where there is none for long. A body that doesn't say how long it is counts as the
-// largest. What a surface asks for stands in the surface's own request.
+// reserveBody waits for memory for a body before it is read. It refuses the request if there is
+// none within bodyTimeout. A body of unknown length counts as the largest. A tool call needs no
+// reservation here, because the surface's request has one.
 func (s *server) reserveBody(c *gin.Context, most int64, cost int) (release func(), ok bool) {
 	n := c.Request.ContentLength
 	if n < 0 || n > most {
@@ -79,8 +79,9 @@ func (s *server) reserveBody(c *gin.Context, most int64, cost int) (release func
 	return release, release != nil
 }
 
-// decoding has fn decode a body of some size when it is its turn. Large ones come to many
-// times their size then, but for milliseconds: more than a few at once is no faster.
+// decoding runs fn, which decodes a body of the given size. A large body takes many times its size
+// for some milliseconds. Only a few of them are decoded in parallel, because more would be no
+// faster.
 func (s *server) decoding(ctx context.Context, size int, fn func()) error {
 	if size > largeBody {
 		select {
@@ -94,7 +95,7 @@ func (s *server) decoding(ctx context.Context, size int, fn func()) error {
 	return nil
 }
 
-// boundedAnswer reserves memory for an answer of an operation that is large and no page.
+// boundedAnswer reserves memory for a large answer that isn't a page.
 type boundedAnswer struct {
 	gin.ResponseWriter
 	server  *server
@@ -102,20 +103,20 @@ type boundedAnswer struct {
 	memory  *page.Reservation
 }
 
-// Unwrap lets the answer's writer be found.
+// Unwrap returns the wrapped writer.
 func (a *boundedAnswer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
-// Write has the whole answer. A read that finds no memory for it is refused. A change has
-// happened and can't be, so its client gets little time.
+// Write gets the whole answer. If there is no memory for it, a read is refused. A change has
+// already happened and can't be refused, so its client gets only unreadTimeout to read the answer.
 func (a *boundedAnswer) Write(b []byte) (int, error) {
 	switch {
 	case a.Written() || a.memory.Fits(len(b)):
 	case a.context.Request.Method == http.MethodGet, a.context.Request.Method == http.MethodHead:
-		a.Header().Del(etagHeader) // of what isn't sent
+		a.Header().Del(etagHeader) // it belongs to the answer that isn't sent
 		a.server.answer(a.context, page.NoMemory())
 		return len(b), nil
 	default:
-		_ = http.NewResponseController(a.ResponseWriter).SetWriteDeadline(time.Now().Add(unreadTimeout)) // a tool's has none
+		_ = http.NewResponseController(a.ResponseWriter).SetWriteDeadline(time.Now().Add(unreadTimeout)) // a tool call's writer has no deadline
 	}
 	return a.ResponseWriter.Write(b)
 }

@@ -9,10 +9,10 @@ import (
 
 const requestIDHeader = "X-Request-Id"
 
-// A caller's id is kept where it is sane: it goes into logs and answers.
+// saneRequestID matches the callers' ids that are safe in logs and answers.
 var saneRequestID = regexp.MustCompile(`^[A-Za-z0-9._:/+=-]{1,128}$`)
 
-// withRequestID names the request, in the answer and for the log.
+// withRequestID sets the request's id, for the answer and the log.
 func withRequestID(c *gin.Context) {
 	id := c.GetHeader(requestIDHeader)
 	if !saneRequestID.MatchString(id) {

@@ -31,31 +31,33 @@ import (
 	"earshot/internal/widget"
 )
 
-// Options of the HTTP interface.
+// Options are the settings of the HTTP interface.
 type Options struct {
 	// RateLimit is the standard budget of a key, in requests a minute.
 	RateLimit int
-	// Proxies are believed what they say of where a request comes from.
+	// Proxies are the trusted proxies. They report the address of the client.
 	Proxies []netip.Prefix
-	// BounceSecret opens the route by which the operator tells of bounced e-mails; empty is none.
+	// BounceSecret enables the route by which the operator reports bounced e-mails. Without it,
+	// there is no such route.
 	BounceSecret string
-	// Checks decide on /readyz.
+	// Checks decide the answer of /readyz.
 	Checks []Check
 	// Version is shown on the page at /.
 	Version Version
-	// Work is how long an operation may take once its request is there; 0 is a minute.
+	// Work is the time limit for an operation once its request has arrived. The default is a
+	// minute.
 	Work time.Duration
-	// Meter counts requests; the zero value counts nothing.
+	// Meter counts requests. The zero value counts nothing.
 	Meter telemetry.Meter
-	// Traces get the spans of requests; nil is none.
+	// Traces get the spans of requests. Nil disables tracing.
 	Traces *telemetry.Traces
 	Log    *slog.Logger
 }
 
-// standardWork is as long as a statement may take (store.Options.Serving).
+// standardWork equals the time limit of a statement (store.Options.Serving).
 const standardWork = time.Minute
 
-// UseCases are what the operations call.
+// UseCases are the services that the operations call.
 type UseCases struct {
 	Access       *access.Service
 	Contacts     *contacts.Service
@@ -64,7 +66,7 @@ type UseCases struct {
 	Webhooks     *webhooks.Service
 	Subjects     *subjects.Service
 	Widget       *widget.Service
-	// Subscribers are those who are told by e-mail what becomes of what they wanted.
+	// Subscribers handles the contacts that get e-mails about posts and the changelog.
 	Subscribers *subscribers.Service
 }
 
@@ -74,7 +76,7 @@ type server struct {
 	contract *contract.Contract
 	keys     *keyring.Keyring
 	limits   *access.RateLimits
-	// refusedKeys are counted by where they came from.
+	// refusedKeys counts invalid keys by the client's network.
 	refusedKeys *tokenbucket.Buckets[netip.Prefix]
 	proxies     []netip.Prefix
 	work        time.Duration
@@ -82,12 +84,12 @@ type server struct {
 	traces      *telemetry.Traces
 	bodies      *memory.Shared[publicid.Organization]
 	decoders    chan struct{}
-	// leaving is closed when the process stops.
+	// leaving is closed when the process begins to stop.
 	leaving <-chan struct{}
 	log     *slog.Logger
 }
 
-// API is the handler of everything that the service serves over HTTP.
+// API is the handler for everything that the service serves over HTTP.
 type API struct {
 	server    *server
 	readiness *readiness
@@ -97,7 +99,7 @@ type API struct {
 // ServeHTTP serves a request.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.engine.ServeHTTP(w, r) }
 
-// New makes the API. Other surfaces are mounted before it serves.
+// New makes the API. Other surfaces must be mounted before it serves.
 func New(u UseCases, o Options) (*API, error) {
 	c, err := loadContract()
 	if err != nil {
@@ -112,12 +114,12 @@ func New(u UseCases, o Options) (*API, error) {
 	}
 	gin.SetMode(gin.ReleaseMode)
 	r := gin.New()
-	// Handlers get the Gin context as their context; what middleware put into
-	// the request's must be found through it.
+	// Handlers get the Gin context as their context. The fallback lets them find the values that
+	// middleware put into the request's context.
 	r.ContextWithFallback = true
 	r.HandleMethodNotAllowed = true
 	r.RedirectTrailingSlash = false
-	// Gin reads the first header of several only; see clientaddr.Of.
+	// Gin reads only the first of several headers. The function clientaddr.Of reads all of them.
 	_ = r.SetTrustedProxies(nil)
 	ready := newReadiness(o.Checks, o.Log)
 	s.leaving = ready.leaving
@@ -151,8 +153,8 @@ func New(u UseCases, o Options) (*API, error) {
 	return &API{server: s, readiness: ready, engine: r}, nil
 }
 
-// withHead answers HEAD wherever it answers GET, by the same handlers: net/http
-// leaves the body out.
+// withHead registers each GET route for HEAD, too, with the same handlers. The body is omitted by
+// net/http.
 type withHead struct{ gin.IRouter }
 
 func (w withHead) GET(path string, handlers ...gin.HandlerFunc) gin.IRoutes {
@@ -160,10 +162,9 @@ func (w withHead) GET(path string, handlers ...gin.HandlerFunc) gin.IRoutes {
 	return w.IRouter.GET(path, handlers...)
 }
 
-// ownContext gives the operation a Gin context that isn't used again for another
-// request. It is the context of what the operation does, and database/sql looks
-// at that once more in a goroutine that may outlive the request. It has the
-// operation's deadline: who takes longer is answered.
+// ownContext gives the operation its own Gin context, because Gin reuses contexts for later
+// requests. The operation's context is read by database/sql in a goroutine that may outlive the
+// request. The context also has the operation's deadline, after which the caller gets an error.
 func (s *server) ownContext(next gen.StrictHandlerFunc, _ string) gen.StrictHandlerFunc {
 	return func(c *gin.Context, request any) (any, error) {
 		ctx, cancel := context.WithTimeout(c.Request.Context(), s.work)
@@ -174,7 +175,7 @@ func (s *server) ownContext(next gen.StrictHandlerFunc, _ string) gen.StrictHand
 	}
 }
 
-// operation is the contract's, of the request's route.
+// operation returns the contract's operation for the request's route.
 func (s *server) operation(c *gin.Context) operation {
 	method := c.Request.Method
 	if method == http.MethodHead {

@@ -60,8 +60,8 @@ func wrongMethods(t *testing.T, app *apptest.App) {
 	}
 }
 
-// methodsOf are those that some operation takes there: /v1/contacts/identify is
-// also a /v1/contacts/{contactId}.
+// methodsOf returns the methods of all operations that match a path. For example,
+// /v1/contacts/identify also matches /v1/contacts/{contactId}.
 func methodsOf(t *testing.T, path string) []string {
 	t.Helper()
 	var methods []string
@@ -128,7 +128,7 @@ func unknownResources(t *testing.T, app *apptest.App) {
 	everyOperation(t, hasParameters, func(t *testing.T, o operation) {
 		for _, parameter := range o.parameters() {
 			ids := maps.Clone(n.ids)
-			// Well-formed, with another last character.
+			// A well-formed id with another last character.
 			ids[parameter] = ids[parameter][:29] + flip(ids[parameter][29:])
 			requireMissing(t, n.Do(t, o.method, o.filled(t, ids), o.request(t)))
 		}

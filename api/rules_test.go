@@ -15,8 +15,7 @@ import (
 	"earshot/internal/testkit"
 )
 
-// words are the rules of ours for what no keyword can say, each with what the
-// contract says of it.
+// words are the rules that no keyword can express, each with its text in the contract.
 var words = map[string]string{
 	"paired":          "both left out, both null or both set",
 	"either":          "by `contactId` or `externalUserId`, not both",
@@ -48,8 +47,8 @@ const (
 
 var ruleInCode = regexp.MustCompile(`(?:(?:bad|f)\.Add|problem\.Invalid)\((?:[^,()]|\([^()]*\))+, "(\w+)"`)
 
-// A rule that the code enforces is a keyword, which the walks compare with the
-// contract, or one of the words.
+// Each rule in the code is either a keyword or one of words. The walks compare the keywords with
+// the contract.
 func TestEveryRuleInTheCodeIsAKeywordOrAWordThatTheContractExplains(t *testing.T) {
 	t.Parallel()
 	used := map[string]string{}
@@ -80,7 +79,7 @@ func TestEveryRuleInTheCodeIsAKeywordOrAWordThatTheContractExplains(t *testing.T
 	}
 }
 
-// prose is the contract as one line.
+// prose returns the contract as one line.
 func prose(t *testing.T) string {
 	t.Helper()
 	return string(bytes.ReplaceAll(load(t).json, []byte(`\n`), []byte(" ")))

@@ -8,7 +8,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// This file reads requests' schemas to break their limits one by one.
+// This file reads the schemas of requests and breaks their limits one by one.
 
 func required(s *openapi3.Schema) []string {
 	names := slices.Clone(s.Required)
@@ -18,7 +18,7 @@ func required(s *openapi3.Schema) []string {
 	return names
 }
 
-// properties are a schema's, with those of its parts.
+// properties returns the properties of a schema and of its parts.
 func properties(s *openapi3.Schema) map[string]*openapi3.Schema {
 	all := map[string]*openapi3.Schema{}
 	for name, p := range s.Properties {
@@ -30,13 +30,13 @@ func properties(s *openapi3.Schema) map[string]*openapi3.Schema {
 	return all
 }
 
-// flaw is a value that a member may not have.
+// flaw is a value that a member doesn't allow.
 type flaw struct {
-	// field is the member as details.fields names it: body.text, events[0].
+	// field is the name of the member in details.fields, for example body.text or events[0].
 	field string
-	// value is what to send as the top-level member.
+	// value is the value to send as the top-level member.
 	value any
-	// limit is what it breaks: the keyword.
+	// limit is the keyword that the value breaks.
 	limit string
 }
 
@@ -45,7 +45,7 @@ var samples = map[string]any{
 	"string": "x", "integer": 7, "number": 1.5, "boolean": true, "array": []any{}, "object": object{}, "null": nil,
 }
 
-// flaws are everything that the schema rules out.
+// flaws returns a value for each limit of the schema that breaks it.
 func flaws(field string, s *openapi3.Schema) []flaw {
 	var all []flaw
 	add := func(limit string, value any) { all = append(all, flaw{field, value, limit}) }
@@ -65,7 +65,7 @@ func flaws(field string, s *openapi3.Schema) []flaw {
 	case s.Type.Includes("array") && s.Items != nil:
 		addItems(s, add)
 		for _, f := range flaws(field+"[0]", s.Items.Value) {
-			// What is wrong within an item that is judged by itself is told by its result.
+			// The result of a separately validated item reports the flaws within it.
 			if s.Extensions["x-judged-alone"] == true && f.field != field+"[0]" {
 				continue
 			}
@@ -104,7 +104,8 @@ func addText(s *openapi3.Schema, add func(string, any)) {
 		add("maxLength", strings.Repeat("x", int(*s.MaxLength)+1))
 	}
 	if s.Pattern != "" || s.Format != "" || len(s.Enum) > 0 {
-		// The escape is a control character, which is all that the pattern of a name excludes.
+		// The escape is a control character, the only kind of character that the pattern of a name
+		// excludes.
 		add("pattern, format or enum", "Not\x1bthat.")
 	}
 	if !opaque(s) {
@@ -112,8 +113,8 @@ func addText(s *openapi3.Schema, add func(string, any)) {
 	}
 }
 
-// opaque reports whether a text is an id of ours: any text may be one, and what isn't
-// there is 404.
+// opaque reports whether a text is an id of the service. Every text is a possible id, and an
+// unknown one is 404.
 func opaque(s *openapi3.Schema) bool {
 	return s.Type.Includes("string") && s.MaxLength == nil && s.Pattern == "" && s.Format == "" && len(s.Enum) == 0
 }

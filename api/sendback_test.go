@@ -16,12 +16,12 @@ import (
 	"earshot/internal/testkit/apptest"
 )
 
-// edits are the operations that change a resource that can be read.
+// edits reports whether the operation changes a resource that can be read.
 func edits(o operation) bool { return o.method == http.MethodPatch || o.method == http.MethodPut }
 
-// lists are where the resources of an edit stand, by its operation; singles where
-// one is read by itself. TestEveryWritableFieldIsReturnedByEveryRead knows both
-// from here, and fails for an edit without a read.
+// lists are the lists with the resource of an edit, by the edit's operation, and singles are the
+// operations that read one such resource. TestEveryWritableFieldIsReturnedByEveryRead uses both,
+// and fails for an edit without a read.
 var (
 	lists = map[string][]string{
 		"updateBoard":          {"listBoards"},
@@ -33,7 +33,7 @@ var (
 		"updateContact":        {"listContacts"},
 		"updateWebhook":        {"listWebhooks"},
 		"updateMember":         {"listMembers"},
-		"replaceWidgetOrigins": {}, // there is one of them
+		"replaceWidgetOrigins": {}, // there is only one
 		"updateOrganization":   {},
 	}
 	singles = map[string]string{
@@ -43,7 +43,7 @@ var (
 	}
 )
 
-// named is an operation by its id.
+// named returns the operation with an id.
 func named(t *testing.T, id string) operation {
 	t.Helper()
 	for _, o := range load(t).operations() {
@@ -55,8 +55,8 @@ func named(t *testing.T, id string) operation {
 	return operation{}
 }
 
-// reads are the schemas of the resource wherever it is answered: by the edit
-// itself, by its creation, alone and in lists.
+// reads returns the schemas of the resource in all answers: of the edit itself, of its creation,
+// alone and in lists.
 func (o operation) reads(t *testing.T) map[string]*openapi3.Schema {
 	t.Helper()
 	all := map[string]*openapi3.Schema{"the edit": o.resource("200")}
@@ -69,7 +69,7 @@ func (o operation) reads(t *testing.T) map[string]*openapi3.Schema {
 	return all
 }
 
-// resource is the schema of what an answer holds.
+// resource returns the schema of the resource in an answer.
 func (o operation) resource(status string) *openapi3.Schema {
 	return properties(o.Responses.Value(status).Value.Content.Get("application/json").Schema.Value)["data"]
 }
@@ -82,7 +82,7 @@ func TestEveryWritableFieldIsReturnedByEveryRead(t *testing.T) {
 			requireReturned(t, where, o.schema(), read)
 		}
 	})
-	// What is written when something is made can be read, too.
+	// A creation's members can be read, too.
 	for id, edit := range map[string]string{
 		"createBoard": "updateBoard", "createTag": "updateTag", "createPost": "updatePost", "createComment": "updateComment",
 		"createChangelogEntry": "updateChangelogEntry", "createContact": "updateContact", "identifyContact": "updateContact",
@@ -94,11 +94,10 @@ func TestEveryWritableFieldIsReturnedByEveryRead(t *testing.T) {
 	}
 }
 
-// told are ways to say whose something is, which its contactId tells.
+// told are members that identify the author. The answer has contactId instead.
 var told = map[string][]string{"createComment": {"externalUserId", "createContact"}}
 
-// requireReturned wants each member of what is written in what is read, down to
-// the members of its members.
+// requireReturned requires that each written member can be read, down to nested members.
 func requireReturned(t *testing.T, where string, written, read *openapi3.Schema, but ...string) {
 	t.Helper()
 	for _, option := range read.OneOf {
@@ -125,8 +124,8 @@ func TestAResourceThatWasRead(t *testing.T) {
 	})
 }
 
-// rich is an organization whose resources have a value in every member, and
-// their odd states beside the usual ones.
+// rich returns an organization whose resources have a value in every member. It also has resources
+// in unusual states.
 func rich(t *testing.T, app *apptest.App) (fixture, map[string][]map[string]string) {
 	t.Helper()
 	n := newFixture(t, app)
@@ -181,7 +180,7 @@ func rich(t *testing.T, app *apptest.App) (fixture, map[string][]map[string]stri
 // last is the parameter that names the operation's own resource.
 func (o operation) last() string { return o.parameters()[len(o.parameters())-1] }
 
-// alone reads one resource, and nil where that isn't possible.
+// alone reads one resource. It returns nil if that isn't possible.
 func (n fixture) alone(t *testing.T, o operation, ids map[string]string) json.RawMessage {
 	t.Helper()
 	if singles[o.OperationID] == "" {
@@ -194,11 +193,11 @@ func (n fixture) alone(t *testing.T, o operation, ids map[string]string) json.Ra
 	return read.Data
 }
 
-// listed finds a resource in a list; nil where it doesn't belong.
+// listed returns a resource from a list. It returns nil if the resource doesn't belong there.
 func (n fixture) listed(t *testing.T, list string, o operation, ids map[string]string) json.RawMessage {
 	t.Helper()
 	if list == "listContactPosts" && ids["postId"] == n.ids["postId"] {
-		return nil // it has no contact
+		return nil // the post has no contact
 	}
 	a := n.Do(t, http.MethodGet, named(t, list).filled(t, ids)+"?limit=50", nil)
 	require.Equal(t, http.StatusOK, a.Status, "%s", a.Raw)
@@ -209,8 +208,8 @@ func (n fixture) listed(t *testing.T, list string, o operation, ids map[string]s
 	return read.Data[i]
 }
 
-// sendBack sends what was read, byte for byte and as another program would write
-// it anew, with other white space, order and escapes.
+// sendBack sends a resource back, byte for byte and encoded anew, with other white space, order and
+// escapes.
 func (n fixture) sendBack(t *testing.T, o operation, ids map[string]string, read json.RawMessage) {
 	t.Helper()
 	var value any
@@ -279,7 +278,7 @@ func sameEverywhere(t *testing.T, app *apptest.App) {
 	})
 }
 
-// plain are the members with their text as it is.
+// plain returns the members with their unparsed text.
 func plain(t *testing.T, resource json.RawMessage) map[string]json.RawMessage {
 	t.Helper()
 	var members map[string]json.RawMessage

@@ -13,45 +13,45 @@ import (
 	"earshot/internal/memory"
 )
 
-// Limits are what a client may take of the server: time, memory and connections.
+// Limits bound the time, memory and connections that clients can use.
 type Limits struct {
-	// Header is for a request's line and headers, Body for the whole request, and
-	// Answer for all that follows the headers: the body, the work, and a client that
-	// reads. Who takes longer is cut off.
+	// Header is the time for a request's line and headers. Body is the time for the whole request.
+	// Answer is the time after the headers: for the body, the work, and the client's reading. A
+	// connection that takes longer is closed.
 	Header, Body, Answer time.Duration
-	// Idle is for a connection between two requests.
+	// Idle is the time between two requests of a connection.
 	Idle time.Duration
-	// HeaderBytes bounds a request's line and headers together.
+	// HeaderBytes is the limit for a request's line and headers together.
 	HeaderBytes int
-	// Connections may be open at once. Beyond it those that wait for their client are
-	// closed, each when it has waited for EvictAfter.
+	// Connections is the maximum number of open connections. At this limit, a new connection
+	// replaces one that has waited for its client for at least EvictAfter.
 	Connections int
 	EvictAfter  time.Duration
 }
 
-// StandardLimits are those of the program.
+// StandardLimits returns the limits of the program.
 func StandardLimits() Limits {
 	return Limits{
 		Header: 10 * time.Second,
-		// The largest body over a slow line.
+		// Enough for the largest body over a slow line.
 		Body: time.Minute,
-		// As long again for the answer.
+		// Another minute for the answer.
 		Answer: 2 * time.Minute,
 		Idle:   2 * time.Minute,
-		// The longest list of filters has some 25 KB, percent-encoded.
+		// The longest list of filters has about 25 KB, percent-encoded.
 		HeaderBytes: 64 << 10,
 		Connections: connectionLimit(),
-		// Ten times what an answer that the client reads takes to be written on a busy
-		// machine; and a flood still gets no more than all the connections once a second.
+		// Ten times as long as it takes to write an answer to a client that reads, on a busy
+		// machine. A flood of connections can replace all of them at most once a second.
 		EvictAfter: time.Second,
 	}
 }
 
-// unlimited is what a process may open where nobody limits it.
+// unlimited is the number of files for a process without a limit.
 const unlimited = 1 << 20
 
-// connectionLimit leaves half of what the process may open to the database,
-// Temporal and receivers. (Go has raised the limit as far as it goes.)
+// connectionLimit leaves half of the process's file descriptors to the database, Temporal and
+// receivers. Go has already raised the limit as far as possible.
 func connectionLimit() int {
 	files := uint64(unlimited)
 	var limit syscall.Rlimit
@@ -67,7 +67,7 @@ type Server struct {
 	limits Limits
 }
 
-// NewServer makes one; Serve starts it.
+// NewServer makes a Server. Serve starts it.
 func NewServer(h http.Handler, l Limits, log *slog.Logger) *Server {
 	return &Server{limits: l, http: http.Server{
 		Handler:           noteWork(h),
@@ -82,12 +82,11 @@ func NewServer(h http.Handler, l Limits, log *slog.Logger) *Server {
 	}}
 }
 
-// Serve takes connections until Shutdown or Close; then it returns
-// http.ErrServerClosed.
+// Serve accepts connections until Shutdown. It then returns http.ErrServerClosed.
 func (s *Server) Serve(l net.Listener) error { return s.http.Serve(newLimitedListener(l, s.limits)) }
 
-// Shutdown takes no more requests and waits for those under way until ctx ends.
-// The others are cut off then: their transactions roll back.
+// Shutdown accepts no more requests and waits for those in progress until ctx ends. It then cuts
+// off the rest, and their transactions roll back.
 func (s *Server) Shutdown(ctx context.Context) error {
 	err := s.http.Shutdown(ctx)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"earshot/internal/testkit/apptest"
 )
 
-// short makes one limit so short that a test sees it. The others stay.
+// short makes one limit so short that a test reaches it. The others stay.
 func short(change func(*api.Limits)) apptest.Options {
 	l := api.StandardLimits()
 	change(&l)
@@ -71,7 +71,7 @@ func TestAConnectionThatIsIdleIsClosed(t *testing.T) {
 	s.requireClosed(t)
 }
 
-// The contract has some hundred KB, so a few of them are more than sockets buffer.
+// The contract has some hundred KB, so a few copies exceed the buffers of sockets.
 func TestAClientThatDoesNotReadItsAnswersIsCutOff(t *testing.T) {
 	t.Parallel()
 	app := apptest.Start(t, short(func(l *api.Limits) { l.Answer = brief }))
@@ -86,7 +86,7 @@ func TestAClientThatDoesNotReadItsAnswersIsCutOff(t *testing.T) {
 
 func TestHeadersOfMoreThan64KiBAreRefused(t *testing.T) {
 	t.Parallel()
-	// Their size ends them, and not their time.
+	// They end because of their size, and not because of their time.
 	app := apptest.Start(t, short(func(l *api.Limits) { l.Header = 2 * testkit.Wait }))
 	for name, head := range map[string]string{
 		"one header":        "GET /healthz HTTP/1.1\r\nHost: a.example\r\nX-A: " + strings.Repeat("a", 70<<10) + "\r\n\r\n",
@@ -104,7 +104,7 @@ func TestHeadersOfMoreThan64KiBAreRefused(t *testing.T) {
 			a, err := http.ReadResponse(s.r, nil) //nolint:bodyclose // the socket is closed
 			if err != nil {
 				require.NotErrorIs(t, err, errDeadline)
-				return // it reset the connection, and the answer with it
+				return // the server reset the connection, and the answer is lost
 			}
 			require.Equal(t, http.StatusRequestHeaderFieldsTooLarge, a.StatusCode)
 		})
@@ -151,13 +151,13 @@ func TestAClientThatDoesNotReadGivesWayToNewConnections(t *testing.T) {
 	for range 4 {
 		s := dial(t, app)
 		go func() { _, _ = io.WriteString(s, many) }()
-		_, err := s.r.Peek(1) // the server is writing, and will be for long
+		_, err := s.r.Peek(1) // the server is writing and stays busy
 		require.NoError(t, err)
 	}
 	require.Equal(t, http.StatusOK, n.Do(t, http.MethodGet, "/v1/me", nil).Status)
 }
 
-// A vote waits for the post's row, which the test holds.
+// A vote waits for the post's row, which the test has locked.
 func TestARequestThatIsWorkedOnKeepsItsConnection(t *testing.T) {
 	t.Parallel()
 	app := apptest.Start(t, short(func(l *api.Limits) { l.Connections, l.EvictAfter = 2, brief }))
@@ -176,8 +176,8 @@ func TestARequestThatIsWorkedOnKeepsItsConnection(t *testing.T) {
 	require.Equal(t, http.StatusCreated, s.answer(t))
 }
 
-// A body that drips, and was begun later, ends with its time; so the time of the
-// request before it was over, too.
+// A dripping body that began later ends with its time. The time of the earlier request was
+// therefore over, too.
 func TestARequestThatIsWorkedOnMayTakeLongerThanItTookToArrive(t *testing.T) {
 	t.Parallel()
 	app := apptest.Start(t, short(func(l *api.Limits) { l.Body = brief }))

@@ -65,7 +65,7 @@ func frontPage(t *testing.T, app *apptest.App) {
 	require.Contains(t, page.Header.Get("Content-Type"), "text/html")
 	require.Contains(t, string(page.Raw), "This is version v0.0.0-test")
 	for _, found := range loaded.FindAllSubmatch(page.Raw, -1) {
-		if address := string(found[1]); strings.HasPrefix(address, "/") && address != "/readyz" { // Temporal is away here
+		if address := string(found[1]); strings.HasPrefix(address, "/") && address != "/readyz" { // Temporal doesn't run here
 			require.Equal(t, http.StatusOK, n.Do(t, http.MethodGet, address, nil, "Authorization", "").Status, address)
 		}
 	}
@@ -75,7 +75,7 @@ func frontPage(t *testing.T, app *apptest.App) {
 	require.Equal(t, "/v1/docs", forPrograms.Body["links"].(object)["guide"])
 }
 
-// What a page loads: addresses in its attributes and its scripts.
+// loaded matches the addresses that a page loads, in its attributes and its scripts.
 var loaded = regexp.MustCompile(`(?:src|href)="([^"]*)"|https?://[^"' )]+`)
 
 func docs(t *testing.T, app *apptest.App) {

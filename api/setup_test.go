@@ -23,8 +23,8 @@ func TestMain(m *testing.M) {
 	apptest.Main(m, apptest.WithParts(mcp.Module), apptest.WithWorker(worker.Module))
 }
 
-// together runs tests in parallel against one running service. Each makes an
-// organization of its own.
+// together runs tests in parallel against one running service. Each test makes its own
+// organization.
 func together(t *testing.T, o apptest.Options, tests map[string]func(*testing.T, *apptest.App)) {
 	t.Helper()
 	app := apptest.Start(t, o)
@@ -38,17 +38,17 @@ func together(t *testing.T, o apptest.Options, tests map[string]func(*testing.T,
 
 type object = map[string]any
 
-// fixture is an organization that has one of everything a path can name.
+// fixture is an organization with one resource for each parameter of a path.
 type fixture struct {
 	*apptest.Tenant
-	// ids are by the name of the path's parameter.
+	// ids are by the name of the path parameter.
 	ids map[string]string
 }
 
 func newFixture(t *testing.T, app *apptest.App) fixture {
 	t.Helper()
 	n := app.Tenant(t)
-	// By the operator: without it the organization cannot switch these e-mails on.
+	// The operator allows these e-mails. Otherwise, the organization can't switch them on.
 	app.Store.Client().Organization.UpdateOneID(n.Organization.ID).SetSubscriberMailsAllowed(true).ExecX(n.Context(t.Context()))
 	ids := map[string]string{}
 	ids["webhookId"] = n.ID(t, "/v1/webhooks", object{"url": "https://hooks.example.com/in", "events": event.Types})
@@ -72,7 +72,7 @@ func newFixture(t *testing.T, app *apptest.App) fixture {
 
 var placeholder = regexp.MustCompile(`\{(\w+)\}`)
 
-// filled is the operation's path with the ids put in.
+// filled returns the operation's path with the ids.
 func (o operation) filled(t *testing.T, ids map[string]string) string {
 	t.Helper()
 	return placeholder.ReplaceAllStringFunc(o.path, func(name string) string {
@@ -82,7 +82,7 @@ func (o operation) filled(t *testing.T, ids map[string]string) string {
 	})
 }
 
-// parameters are the names in the operation's path.
+// parameters returns the names in the operation's path.
 func (o operation) parameters() []string {
 	var names []string
 	for _, m := range placeholder.FindAllStringSubmatch(o.path, -1) {
@@ -101,8 +101,8 @@ func (o operation) media() *openapi3.MediaType {
 
 func (o operation) schema() *openapi3.Schema { return o.media().Schema.Value }
 
-// request is a valid body of the operation: what is required of the contract's
-// example, or the whole of it where nothing is. Nil without a body.
+// request returns a valid body of the operation, or nil without a body. It has the required members
+// of the contract's example, or all members if none is required.
 func (o operation) request(t *testing.T) any {
 	t.Helper()
 	if o.RequestBody == nil {
@@ -116,8 +116,8 @@ func (o operation) request(t *testing.T) any {
 	return body
 }
 
-// everyOperation runs a test for each that is wanted, or for all. `make race` leaves
-// these out.
+// everyOperation runs a test for each wanted operation, or for all. `make race` leaves these tests
+// out.
 func everyOperation(t *testing.T, wanted func(operation) bool, test func(*testing.T, operation)) {
 	t.Helper()
 	tier.OneByOne(t)

@@ -10,19 +10,19 @@ import (
 	"earshot/internal/testkit/apptest"
 )
 
-// After each shape a further request comes on the same connection. Where the server
-// and a proxy before it could disagree on where the shape ends, the further request,
-// which might be another client's, must not be answered.
+// After each shape, a further request follows on the same connection. The server and a proxy before
+// it may disagree about the end of a shape. The further request could then belong to another
+// client, so it must not be answered.
 const further = "GET /healthz HTTP/1.1\r\nHost: a.example\r\nConnection: close\r\n\r\n"
 
-// shapes are requests that proxies and servers are known to read differently. KEY
-// stands for a key, and each line ends in CRLF unless it says otherwise. Answers are
-// all that come, with that of the further request.
+// shapes are requests that proxies and servers are known to read differently. KEY stands for a key.
+// Each line ends in CRLF unless the shape has another end. The answers are the statuses of all
+// answers, including the one to the further request.
 var shapes = map[string]struct {
 	request string
 	answers []int
 }{
-	// How long the body is.
+	// The length of the body.
 	"Content-Length beside Transfer-Encoding": {
 		"POST /v1/boards|Content-Length: 4|Transfer-Encoding: chunked||0||", []int{422},
 	},
@@ -40,7 +40,7 @@ var shapes = map[string]struct {
 	"a huge Content-Length":                      {"POST /v1/boards|Content-Length: 9223372036854775807||{}", []int{413}},
 	"Content-Length with a space before it ends": {"POST /v1/boards|Content-Length : 2||{}", []int{400}},
 	"a body of a request that takes none":        {"GET /v1/me|Content-Length: 5||GET /", []int{200, 200}},
-	// How the body is encoded.
+	// The encoding of the body.
 	"an unknown Transfer-Encoding":         {"POST /v1/boards|Transfer-Encoding: xchunked||0||", []int{501}},
 	"two Transfer-Encodings":               {"POST /v1/boards|Transfer-Encoding: chunked|Transfer-Encoding: identity||0||", []int{501}},
 	"a list of Transfer-Encodings":         {"POST /v1/boards|Transfer-Encoding: identity, chunked||0||", []int{501}},
@@ -117,8 +117,8 @@ func TestARequestThatServersReadDifferentlyIsRefusedOrReadInOneWay(t *testing.T)
 	}
 }
 
-// written completes a shape: the version, a host and a key behind a first line that
-// has none, and the ends of lines.
+// written completes a shape. It adds a version, a host and a key to a first line without them, and
+// the ends of lines.
 func written(shape, key string) string {
 	for _, method := range []string{"GET ", "POST ", "CONNECT ", "OPTIONS ", "get ", "G(ET "} {
 		lines := strings.Split(shape, method)

@@ -17,10 +17,10 @@ import (
 	"earshot/internal/testkit/apptest"
 )
 
-// errDeadline says that the server left the connection open.
+// errDeadline means that the server left the connection open.
 var errDeadline = os.ErrDeadlineExceeded
 
-// socket is a connection to the API whose bytes a test writes itself.
+// socket is a connection to the API on which a test writes the bytes itself.
 type socket struct {
 	net.Conn
 	r *bufio.Reader
@@ -41,7 +41,7 @@ func (s *socket) send(t *testing.T, text string) {
 	require.NoError(t, err)
 }
 
-// drip sends a byte now and then until the connection ends, or the test.
+// drip sends a byte at intervals until the connection or the test ends.
 func (s *socket) drip(t *testing.T) {
 	t.Helper()
 	var all sync.WaitGroup
@@ -58,7 +58,7 @@ func (s *socket) drip(t *testing.T) {
 	})
 }
 
-// answer reads the next one and returns its status.
+// answer reads the next answer and returns its status.
 func (s *socket) answer(t *testing.T) int {
 	t.Helper()
 	a, err := http.ReadResponse(s.r, nil)
@@ -69,7 +69,7 @@ func (s *socket) answer(t *testing.T) int {
 	return a.StatusCode
 }
 
-// requireClosed waits until the server has closed the connection without a word.
+// requireClosed requires that the server closes the connection without an answer.
 func (s *socket) requireClosed(t *testing.T) {
 	t.Helper()
 	rest, err := io.ReadAll(s.r)
@@ -77,8 +77,8 @@ func (s *socket) requireClosed(t *testing.T) {
 	require.Empty(t, string(rest))
 }
 
-// answers are the statuses of all until the server closes the connection, and what
-// it said.
+// answers reads until the server closes the connection. It returns the statuses of all answers, and
+// their text.
 func (s *socket) answers(t *testing.T) (statuses []int, text string) {
 	t.Helper()
 	raw, err := io.ReadAll(s.r)

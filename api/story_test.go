@@ -13,18 +13,18 @@ import (
 	"earshot/internal/testkit/apptest"
 )
 
-// story notes which operations were used, with which success.
+// story records the operations that were used, and their statuses.
 type story struct {
 	*apptest.Tenant
 	t    *testing.T
 	ids  map[string]string
 	told map[string]bool
-	// order are the operations as they were used.
+	// order are the operations in the order of their use.
 	order []string
 }
 
-// tell uses an operation of the contract, on the resources that came before,
-// and wants the status.
+// tell runs an operation of the contract on the resources of earlier steps, and requires the
+// status.
 func (s *story) tell(operationID string, status int, body any) apptest.Answer {
 	s.t.Helper()
 	for _, o := range load(s.t).operations() {
@@ -41,8 +41,8 @@ func (s *story) tell(operationID string, status int, body any) apptest.Answer {
 	return apptest.Answer{}
 }
 
-// exactly sends a request and, where it takes an Idempotency-Key, sends it again with the same
-// one: the answer is the same then, and nothing changes.
+// exactly sends a request. If the operation takes an Idempotency-Key, it sends the request again
+// with the same key. The answer must then be the same, and nothing may change.
 func (s *story) exactly(o operation, body any) apptest.Answer {
 	s.t.Helper()
 	target := o.filled(s.t, s.ids)
@@ -71,7 +71,7 @@ func (s *story) exactly(o operation, body any) apptest.Answer {
 	return first
 }
 
-// notModified reads a resource that didn't change again.
+// notModified reads an unchanged resource again.
 func (s *story) notModified(target string) {
 	s.t.Helper()
 	tag := s.Do(s.t, http.MethodGet, target, nil).Header.Get("ETag")
@@ -81,8 +81,8 @@ func (s *story) notModified(target string) {
 	require.Equal(s.t, tag, again.Header.Get("ETag"))
 }
 
-// mismatched sends a request for another resource than the one that is there, which changes
-// nothing, and returns the tag of that one.
+// mismatched sends a request with the wrong If-Match, which changes nothing. It returns the tag of
+// the current resource.
 func (s *story) mismatched(method, target string, body any) string {
 	s.t.Helper()
 	unchanged := s.Watch(s.t)
@@ -93,13 +93,13 @@ func (s *story) mismatched(method, target string, body any) string {
 	return s.Do(s.t, http.MethodGet, strings.TrimSuffix(target, "/linked-posts"), nil).Header.Get("ETag")
 }
 
-// make is tell for a creation; what follows works on what it made.
+// make is tell for a creation. Later steps use the new resource.
 func (s *story) make(operationID string, status int, parameter string, body any) {
 	s.t.Helper()
 	s.ids[parameter] = s.tell(operationID, status, body).Data()["id"].(string)
 }
 
-// The answers themselves are held against the contract by the transport.
+// The transport checks the answers against the contract.
 func TestEveryOperationOfTheContractIsServedWithEverySuccessThatItPromisesAndRepeatedExactly(t *testing.T) {
 	t.Parallel()
 	s := newStory(t)
@@ -119,7 +119,7 @@ func (s *story) whole() {
 	s.goOn()
 }
 
-// begin makes what the rest is about.
+// begin makes the resources for the other steps.
 func (s *story) begin() {
 	s.t.Helper()
 	s.tell("getMe", 200, nil)
@@ -152,7 +152,7 @@ func (s *story) begin() {
 	s.tell("listContacts", 200, nil)
 }
 
-// goOn uses it, and takes it away again.
+// goOn uses the resources and deletes them.
 func (s *story) goOn() {
 	s.t.Helper()
 	s.make("createWebhook", 201, "webhookId", object{"url": "https://example.com/hook", "events": event.Types})
@@ -218,7 +218,7 @@ func (s *story) goOn() {
 	s.tell("deleteBoard", 200, object{"confirmName": "Feature requests"})
 }
 
-// widget is the part of the story about it.
+// widget is the part of the story about the widget.
 func (s *story) widget() {
 	s.t.Helper()
 	s.make("createWidgetSecret", 201, "secretId", nil)
@@ -228,7 +228,7 @@ func (s *story) widget() {
 	s.tell("getWidgetOrigins", 200, nil)
 }
 
-// submissions is the part of the story about what end-users have written.
+// submissions is the part of the story about texts of end-users that wait for approval.
 func (s *story) submissions() {
 	s.t.Helper()
 	before := len(trail(s.t, s.Tenant, ""))
@@ -242,7 +242,7 @@ func (s *story) submissions() {
 	s.tell("rejectSubmission", 200, nil)
 }
 
-// promises are the operations of the contract with their statuses below 300.
+// promises returns the operations of the contract with their statuses below 300.
 func promises(t *testing.T) map[string]bool {
 	t.Helper()
 	all := map[string]bool{}

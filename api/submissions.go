@@ -58,7 +58,7 @@ func (s *server) RejectSubmission(ctx context.Context, r gen.RejectSubmissionReq
 	return gen.RejectSubmission200JSONResponse{Data: deleted(id)}, nil
 }
 
-// waiting leaves out who has written it.
+// waiting leaves out the author of the submission.
 func waiting(w *db.Submission) gen.Submission {
 	out := gen.Submission{
 		ID: w.ID.String(), Kind: gen.SubmissionKind(w.Kind), Reason: gen.SubmissionReason(w.Reason), BoardID: w.BoardID.String(),

@@ -19,40 +19,38 @@ import (
 	"earshot/internal/problem"
 )
 
-// Another surface, such as the agent tools, is mounted beside the operations: its
-// requests are named, logged, authorized and counted like theirs. What it then
-// asks for runs through the operations' own handlers in this process, so that no
-// rule exists twice. What a run costs and holds stands in its Call.
+// Another surface, such as the agent tools, is mounted beside the operations. Its requests are
+// named, logged, authorized and counted like theirs. It runs operations through their own handlers
+// in this process, so each rule exists once. A Call has the cost and the memory of such a run.
 
-// Grant is what a request to a surface may use: its key, and the token of the key's
-// budget that it cost.
+// Grant is the permission of a request to a surface: its key, and the token that it has cost.
 type Grant struct {
 	engine    *gin.Engine
 	requestID string
 	caller    *change.Caller
 
 	mu sync.Mutex
-	// spent says that a call has the token. Further calls cost tokens of their own.
+	// spent is true once a call has used the token. Further calls cost tokens of their own.
 	spent bool
-	// releases give back the memory that the answers of calls have reserved.
+	// releases free the memory that the answers of calls have reserved.
 	releases map[*Call]func()
-	// answered says that the request's answer was written.
+	// answered is true once the request's answer is written.
 	answered bool
 }
 
 // MayWrite reports whether the key has the scope read:write.
 func (g *Grant) MayWrite() bool { return g.caller.CanWrite() }
 
-// Call is one call of a tool: it runs an operation, and may run it again for less of
-// the same.
+// Call is one call of a tool. It runs an operation, and may run it again for a smaller part of the
+// result.
 type Call struct {
 	grant *Grant
 	tool  string
-	// paid says that the next run costs no token.
+	// paid is true if the next run costs no token.
 	paid bool
 }
 
-// Call begins a call of a tool, whose name is for the log.
+// Call begins a call of a tool. The tool's name is for the log.
 func (g *Grant) Call(tool string) *Call {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -61,8 +59,8 @@ func (g *Grant) Call(tool string) *Call {
 	return c
 }
 
-// keep holds what an answer has reserved until the request is answered. A further answer of the
-// call takes the place of the one before.
+// keep holds the memory of an answer until the request is answered. A further answer of the same
+// call replaces the one before.
 func (c *Call) keep(over func()) {
 	g := c.grant
 	g.mu.Lock()
@@ -70,7 +68,7 @@ func (c *Call) keep(over func()) {
 	if before := g.releases[c]; before != nil {
 		before()
 	}
-	if g.answered { // whoever asked has left, and nobody else comes to give it back
+	if g.answered { // the client has left, and end has already run
 		over()
 		return
 	}
@@ -86,8 +84,8 @@ func (g *Grant) end() {
 	}
 }
 
-// Mount serves a surface at POST path. A request needs an API key and costs one
-// token of its budget; pages of foreign origins are refused.
+// Mount serves a surface at POST path. A request needs an API key and costs one token of its
+// budget. Requests from pages of foreign origins are refused.
 func (a *API) Mount(path string, surface func(http.ResponseWriter, *http.Request, *Grant)) {
 	a.engine.POST(path, a.server.checkOrigin, a.server.authorize, a.server.limit, func(c *gin.Context) {
 		release, ok := a.server.reserveBody(c, maxMessage, memory.MessageCost)
@@ -102,19 +100,19 @@ func (a *API) Mount(path string, surface func(http.ResponseWriter, *http.Request
 	})
 }
 
-// Contract is api/openapi.yaml, which nobody may change.
+// Contract returns api/openapi.yaml. Callers must not modify it.
 func (a *API) Contract() *openapi3.T { return a.server.contract.Doc }
 
-// Answer is what an operation answered.
+// Answer is the answer of an operation.
 type Answer struct {
 	Status int
 	Header http.Header
 	Body   []byte
 }
 
-// Run runs an operation. Ctx is that of the request to the surface or comes from it;
-// target is the path with its query, headers are those of the contract's parameters, body is
-// JSON or nil. The answer before must not be used any more.
+// Run runs an operation. The context is that of the request to the surface, or is derived from it.
+// The target is the path with the query. The headers are those of the contract's parameters. The
+// body is JSON or nil. The call's previous answer must not be used any more.
 func (c *Call) Run(ctx context.Context, method, target string, headers http.Header, body []byte) (*Answer, error) {
 	r, err := http.NewRequestWithContext(ctx, method, target, bytes.NewReader(body))
 	if err != nil {
@@ -123,13 +121,13 @@ func (c *Call) Run(ctx context.Context, method, target string, headers http.Head
 	maps.Copy(r.Header, headers)
 	r.Header.Set(requestIDHeader, c.grant.requestID)
 	w := &recorder{Answer{Status: http.StatusOK, Header: http.Header{}}, c}
-	c.keep(func() {}) // so two answers of a call never have memory reserved at once
+	c.keep(func() {}) // frees the memory of the previous answer
 	c.grant.engine.ServeHTTP(w, r)
 	c.paid = true
 	return &w.Answer, nil
 }
 
-// recorder keeps an answer in memory. Lists and resources are bounded.
+// recorder holds an answer in memory. Its size is bounded, because lists and resources are.
 type recorder struct {
 	Answer
 	call *Call
@@ -144,8 +142,8 @@ func (w *recorder) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// callOf is the call that an operation runs for; nil for a request that came over the
-// network. A call's operation answers to a recorder, which nothing from outside does.
+// callOf returns the call that an operation runs for. It is nil for a request from the network.
+// Only the operation of a call writes its answer to a recorder.
 func callOf(c *gin.Context) *Call {
 	for w := http.ResponseWriter(c.Writer); ; {
 		if r, ok := w.(*recorder); ok {
@@ -159,10 +157,10 @@ func callOf(c *gin.Context) *Call {
 	}
 }
 
-// checkOrigin refuses what a browser sends for a page that isn't ours. A page that
-// had its own name lead to this machine (DNS rebinding) has the origin that the
-// request is addressed to, so on a loopback address only loopback names will do.
-// Programs send no origin; the key is what they are known by.
+// checkOrigin refuses requests that a browser sends for a foreign page. With DNS rebinding, a
+// foreign name leads to this machine, and the page's origin equals the host of the request. On a
+// loopback address, only loopback names are therefore accepted. Programs send no origin; the key
+// identifies them.
 func (s *server) checkOrigin(c *gin.Context) {
 	origin := c.GetHeader("Origin")
 	if origin == "" {
@@ -177,7 +175,7 @@ func (s *server) checkOrigin(c *gin.Context) {
 	}
 }
 
-// isLoopback wants a host with or without a port.
+// isLoopback takes a host with or without a port.
 func isLoopback(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name

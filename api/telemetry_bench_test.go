@@ -14,14 +14,14 @@ import (
 	"earshot/internal/telemetry"
 )
 
-// nowhere takes spans as fast as they come.
+// nowhere accepts spans and discards them.
 type nowhere struct{}
 
 func (nowhere) ExportSpans(context.Context, []sdktrace.ReadOnlySpan) error { return nil }
 func (nowhere) Shutdown(context.Context) error                             { return nil }
 
-// BenchmarkWatching measures what metrics and traces add to a request, of the cheapest
-// kind: one without a key.
+// BenchmarkWatching measures the time that metrics and traces add to the cheapest kind of request,
+// one without a key.
 func BenchmarkWatching(b *testing.B) {
 	metrics, err := telemetry.New("127.0.0.1:0", false, slog.New(slog.DiscardHandler))
 	require.NoError(b, err)

@@ -11,10 +11,10 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// trace makes a span of an operation, and of a message to the tools. A request begins a
-// trace of its own, which our sampler keeps or not: whoever may ask could otherwise have
-// all of their requests kept, or make theirs part of somebody's trace. The caller's
-// own trace is a link. What a tool calls is part of its message.
+// trace makes a span for an operation or for a message to the tools. Each request begins its own
+// trace, and our sampler decides about recording it. Otherwise, a caller could have all of its
+// requests recorded, or join another caller's trace. The caller's own trace becomes a link. The
+// operations of a tool belong to the trace of the message.
 func (s *server) trace(c *gin.Context) {
 	id := s.operation(c).ID
 	if !s.traces.On() || (id == "" && (c.Request.Method != http.MethodPost || c.FullPath() == "")) {
@@ -43,7 +43,8 @@ func (s *server) trace(c *gin.Context) {
 	}
 }
 
-// callersSpan is that of the header traceparent, without what else the caller wrote.
+// callersSpan returns the span of the header traceparent. It ignores the caller's other trace
+// headers.
 func callersSpan(h http.Header) trace.SpanContext {
 	ctx := propagation.TraceContext{}.Extract(context.Background(), propagation.MapCarrier{"traceparent": h.Get("traceparent")})
 	return trace.SpanContextFromContext(ctx)

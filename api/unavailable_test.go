@@ -17,7 +17,7 @@ import (
 	"earshot/internal/testkit/tier"
 )
 
-// locked runs a statement that locks something, until release.
+// locked runs a statement that takes a lock, and holds the lock until release.
 func locked(t *testing.T, app *apptest.App, sql string, args ...any) (release func()) {
 	t.Helper()
 	tx, err := connect(t, app).Begin(t.Context())
@@ -80,7 +80,7 @@ func TestABurstOfIdentifiesBehindALockedContactKeepsNobodyElseWaiting(t *testing
 
 func TestEveryRequestIsAnsweredWhileTheDatabaseStandsStill(t *testing.T) {
 	t.Parallel()
-	// A connection for each operation, half of them for the organization's changes.
+	// One connection for each operation, half of them for the organization's changes.
 	app := apptest.Start(t, apptest.Options{DatabaseURL: testkit.ImpatientDatabase(t), Environ: []string{"EARSHOT_DATABASE_MAX_CONNS=96"}})
 	n := newFixture(t, app)
 	operations := load(t).operations()
@@ -102,7 +102,7 @@ func TestEveryRequestIsAnsweredWhileTheDatabaseStandsStill(t *testing.T) {
 	all.Wait()
 	require.Len(t, answers, len(operations))
 	for where, a := range answers {
-		if where != "GET /v1/me" || a.Status != http.StatusOK { // whose key it is may be known
+		if where != "GET /v1/me" || a.Status != http.StatusOK { // the owner of the key may be cached
 			requireUnavailable(t, where, a)
 		}
 	}
@@ -130,7 +130,7 @@ func TestARequestThatOutlivesItsDeadlineIsAnsweredAndChangesNothing(t *testing.T
 	unchanged(t)
 }
 
-// Else whoever rotates a key would keep its requests waiting.
+// Otherwise, a rotation would keep the requests of the key waiting.
 func TestNotingTheUseOfAKeyWaitsForNobody(t *testing.T) {
 	t.Parallel()
 	app := apptest.Start(t, apptest.Options{})

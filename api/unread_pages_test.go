@@ -13,8 +13,8 @@ import (
 	"earshot/internal/testkit/tier"
 )
 
-// Some 10 MB of rows are more than a page and than sockets buffer, and the room is
-// for ten such pages.
+// About 10 MB of rows are more than a page and the buffers of sockets. The memory has room for ten
+// such pages.
 func TestAnswersThatNobodyReadsLeaveTheProcessItsMemory(t *testing.T) {
 	tier.Slow(t, "waits for the timeout of writes")
 	t.Parallel()

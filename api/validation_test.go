@@ -96,7 +96,7 @@ func notAnObject(t *testing.T, app *apptest.App) {
 	}
 	everyOperation(t, hasBody, func(t *testing.T, o operation) {
 		for what, body := range bodies {
-			if (body == "" || body == "null") && !o.RequestBody.Value.Required { // is none
+			if (body == "" || body == "null") && !o.RequestBody.Value.Required { // it counts as no body
 				continue
 			}
 			a := n.Do(t, o.method, o.filled(t, n.ids), body)
@@ -157,8 +157,7 @@ func TestMembersThatTheContractDoesNotKnowAreIgnored(t *testing.T) {
 	})
 }
 
-// A resource's members in another spelling are members we don't know. Go's
-// decoder would take them.
+// A member in another spelling is an unknown member. Go's decoder would accept it.
 func TestMembersAreKnownByTheirExactSpellingOnly(t *testing.T) {
 	t.Parallel()
 	n := apptest.Start(t, apptest.Options{}).Tenant(t)

@@ -25,7 +25,7 @@ func (s *server) CastVote(ctx context.Context, r gen.CastVoteRequestObject) (gen
 	return cast(v), nil
 }
 
-// voter is the contact that a request names, if it does.
+// voter returns the contact that a request names, if any.
 func voter(body *gen.CastVoteRequest) contacts.Person {
 	if body == nil {
 		return contacts.Person{}

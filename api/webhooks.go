@@ -103,7 +103,7 @@ func eventNames(types []gen.EventType) []string {
 	return each(types, func(t gen.EventType) string { return string(t) })
 }
 
-// given is nil where metadata was left out.
+// given returns nil if the metadata is missing.
 func given(metadata *gen.WebhookMetadata) map[string]string {
 	if metadata == nil {
 		return nil

@@ -1,5 +1,5 @@
-// Package contract is api/openapi.yaml as the server goes by it: the document to show, and what the
-// requests of each operation may hold.
+// Package contract reads api/openapi.yaml for the server: the document to serve, and the rules for
+// the requests of each operation.
 package contract
 
 import (
@@ -12,40 +12,40 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// The headers of requests and answers that the contract has.
+// The headers that the contract defines.
 const (
 	IdempotencyKeyHeader = "Idempotency-Key"
 	IfMatchHeader        = "If-Match"
 	ETagHeader           = "ETag"
 )
 
-// Contract is what the server takes from the document when it starts. Nobody changes it.
+// Contract is the document in the form that the server uses. It is read once and never changes.
 type Contract struct {
 	Doc *openapi3.T
-	// JSON is the document as it is shown.
+	// JSON is the document as the server serves it.
 	JSON []byte
-	// Operations are by method and Gin path.
+	// Operations has the operations by method and Gin path.
 	Operations map[string]Operation
 }
 
-// Operation is an operation with its scope and with what its requests may hold.
+// Operation is an operation with its scope and the rules for its requests.
 type Operation struct {
 	ID    string
 	Scope string
-	// Body is nil for an operation without one; Query is by the parameter's name.
+	// Body is nil for an operation without a body. Query is by the parameter's name.
 	Body *Input
-	// Bodiless says that a request may come without one.
+	// Bodiless is true if the body is optional.
 	Bodiless bool
 	Query    map[string]*Input
-	// Alone is the body's list whose items are judged one by one; "" is none.
+	// Alone is the name of the body's list whose items are validated separately, or empty.
 	Alone string
-	// Keyed says that it takes an Idempotency-Key.
+	// Keyed is true if the operation takes an Idempotency-Key.
 	Keyed bool
-	// Conditional says that it takes an If-Match, Tagged that it answers with an ETag.
+	// Conditional is true if it takes an If-Match. Tagged is true if an answer has an ETag.
 	Conditional, Tagged bool
 }
 
-// Input is a body or a parameter: how it is read, and the schema that judges it.
+// Input is a body or a parameter: the shape in which it is read, and the schema that validates it.
 type Input struct {
 	*shape
 	schema *jsonschema.Schema
@@ -69,8 +69,8 @@ func Read(yaml []byte) (*Contract, error) {
 	compiler.DefaultDraft(jsonschema.Draft2020)
 	compiler.AssertFormat()
 	compiler.RegisterFormat(&jsonschema.Format{Name: "date-time", Validate: validMoment})
-	// The library's own stops at 254 characters, the specification at 320. What
-	// the domain makes of an address it says itself.
+	// The library's own format allows 254 characters, the specification 320. The domain validates
+	// addresses itself.
 	compiler.RegisterFormat(&jsonschema.Format{Name: "email", Validate: func(any) error { return nil }})
 	if err := compiler.AddResource("contract.json", tree); err != nil {
 		return nil, errors.Wrap(err, "read the contract")
@@ -93,7 +93,7 @@ func ginPath(path string) string {
 	return strings.NewReplacer("{", ":", "}", "").Replace(path)
 }
 
-// placeOf is where the contract has a parameter, the nth of an operation.
+// placeOf returns the contract's pointer to a parameter, the nth of an operation.
 func placeOf(p *openapi3.ParameterRef, path, method string, n int) string {
 	if p.Ref != "" {
 		return p.Ref

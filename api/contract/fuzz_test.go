@@ -20,7 +20,7 @@ import (
 	"earshot/internal/problem"
 )
 
-// bodies are where the fuzzer begins: each kind of thing that a body can hold.
+// bodies are the seeds of the fuzzer: one for each kind of content.
 var bodies = []string{
 	``, `{}`, ` {"a":1} `, `[]`, `null`, `{"a":`, `{} {}`, `{"a":"\ud83d\ude00 \\ud800 \u0000 \ufffd"}`,
 	`{"a":"\ud800"}`, `{"\udc00":1}`, `{"a":"\\\ud800\\udc00"}`, `{"a":"\ud800\ud800\udc00"}`, "{\"a\":\"\xff\"}", "\uFEFF{}",
@@ -31,7 +31,7 @@ var bodies = []string{
 	`{"body":{"Text":"x","text":"<b>\u2028"},"contactId":null,"publishedAt":null,"version":""}`,
 }
 
-// into are the Go types of bodies, by operation: one of each shape.
+// into has the Go types of bodies by operation, one of each shape.
 var into = map[string]func() any{
 	"POST /v1/boards":                 func() any { return &gen.CreateBoardRequest{} },
 	"PATCH /v1/posts/:postId":         func() any { return &gen.UpdatePostRequest{} },
@@ -53,9 +53,8 @@ var theContract = sync.OnceValues(func() (*Contract, error) {
 	return Read(yaml)
 })
 
-// FuzzABodyIsTakenOnlyIfDecodingKeepsItsTexts compares each text that Go's
-// decoder makes with what it is by the letter of RFC 8259: the decoder mends in
-// silence what is no text.
+// FuzzABodyIsTakenOnlyIfDecodingKeepsItsTexts compares each text that Go's decoder returns with its
+// meaning in RFC 8259. The decoder silently repairs invalid texts.
 func FuzzABodyIsTakenOnlyIfDecodingKeepsItsTexts(f *testing.F) {
 	for _, body := range bodies {
 		f.Add([]byte(body))
@@ -85,8 +84,7 @@ func FuzzABodyIsTakenOnlyIfDecodingKeepsItsTexts(f *testing.F) {
 	})
 }
 
-// meaning reads a JSON string, and reports false where it has half of a
-// surrogate pair.
+// meaning reads a JSON string by RFC 8259. It reports false for half of a surrogate pair.
 func meaning(quoted string) (string, bool) {
 	var units []uint16
 	plain := map[byte]uint16{'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t', '"': '"', '\\': '\\', '/': '/'}
@@ -107,8 +105,8 @@ func meaning(quoted string) (string, bool) {
 	return text, reflect.DeepEqual(units, again) || len(units) == 0
 }
 
-// FuzzABodyReachesTheDomainAsItWasSent follows a body through everything between
-// the socket and the domain.
+// FuzzABodyReachesTheDomainAsItWasSent follows a body through every step between the socket and the
+// domain.
 func FuzzABodyReachesTheDomainAsItWasSent(f *testing.F) {
 	for _, body := range bodies {
 		f.Add([]byte(body))
@@ -132,7 +130,7 @@ func FuzzABodyReachesTheDomainAsItWasSent(f *testing.F) {
 	})
 }
 
-// known is a value with the contract's members only, in the decoder's notation.
+// known reduces a value to the contract's members, in the decoder's notation.
 func known(s *shape, v any) any {
 	switch v := v.(type) {
 	case map[string]any:

@@ -8,8 +8,8 @@ import (
 	"earshot/internal/problem"
 )
 
-// checkJSON refuses what isn't one JSON object in UTF-8: the decoder would mend
-// some of it silently.
+// checkJSON accepts only a single JSON object in UTF-8. The decoder would silently repair some
+// invalid bodies.
 func checkJSON(bad *problem.Fields, body []byte) bool {
 	before := len(*bad)
 	switch trimmed := bytes.TrimLeft(body, " \t\r\n"); {
@@ -27,11 +27,11 @@ func checkJSON(bad *problem.Fields, body []byte) bool {
 	return len(*bad) == before
 }
 
-// maxDepth is far from the 10,000 levels that decoders stop at: what is kept comes
-// out again in answers and events, where it stands some levels deeper.
+// maxDepth is far below the 10,000 levels at which decoders stop. A stored document is nested some
+// levels deeper in answers and events.
 const maxDepth = 1024
 
-// depth is how deep a valid document nests.
+// depth returns the nesting depth of a valid document.
 func depth(document []byte) int {
 	level, deepest, quoted := 0, 0, false
 	for i := 0; i < len(document); i++ {
@@ -51,11 +51,11 @@ func depth(document []byte) int {
 	return deepest
 }
 
-// hasLoneSurrogate finds in a valid document what the decoder would replace by U+FFFD
-// in silence. A backslash that is itself escaped counts as a pair, so that \\ud800 is
-// no escape.
+// hasLoneSurrogate reports whether a valid document contains half of a surrogate pair. The decoder
+// would silently replace it by U+FFFD. An escaped backslash is read as one unit, so \\ud800 isn't
+// an escape.
 func hasLoneSurrogate(document []byte) bool {
-	low := -1 // where a high surrogate wants its low one
+	low := -1 // the place where the low half of a pair must begin
 	for i := 0; i < len(document); {
 		if document[i] != '\\' {
 			i++

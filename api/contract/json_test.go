@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Not in parallel: it counts what is allocated.
+// Not in parallel, because it counts allocations.
 func TestALookForHalfSurrogatesTakesNoMemory(t *testing.T) {
 	body := []byte(`"` + string(bytes.Repeat([]byte(`\ud83d\ude00`), 1<<20/12)) + `"`)
 	require.Zero(t, testing.AllocsPerRun(1, func() { require.False(t, hasLoneSurrogate(body)) }))

@@ -20,7 +20,7 @@ import (
 	"earshot/internal/problem"
 )
 
-// JudgeQuery judges a query, and returns it as the generated code is to read it.
+// JudgeQuery validates a query. It returns the query in the form that the generated code reads.
 func (o Operation) JudgeQuery(bad *problem.Fields, raw string) string {
 	clean := url.Values{}
 	for part := range strings.SplitSeq(raw, "&") {
@@ -49,7 +49,7 @@ func (o Operation) JudgeQuery(bad *problem.Fields, raw string) string {
 	return clean.Encode()
 }
 
-// hint says what may have been meant by a parameter that the operation hasn't got.
+// hint names the parameter that is nearest to an unknown one.
 func (o Operation) hint(name string) string {
 	if len(o.Query) == 0 {
 		return "is no parameter; this operation takes none in its query"
@@ -60,10 +60,10 @@ func (o Operation) hint(name string) string {
 	return fmt.Sprintf("is no parameter of this operation; the nearest is %s", nearest)
 }
 
-// distance is how many characters have to be put in, taken out or replaced to make
-// one name of the other (Levenshtein), without regard to case.
+// distance returns the Levenshtein distance of two names without regard to case: the number of
+// characters to insert, delete or replace.
 func distance(a, b string) int {
-	const long = 64 // longer than any parameter, so it is of no use to look further
+	const long = 64 // longer than any parameter, so the rest doesn't matter
 	a, b = strings.ToLower(a[:min(len(a), long)]), strings.ToLower(b)
 	row := make([]int, len(b)+1)
 	for j := range row {
@@ -83,7 +83,7 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// JudgeBody judges a body, and returns it as the generated code is to read it.
+// JudgeBody validates a body. It returns the body in the form that the generated code reads.
 func (o Operation) JudgeBody(bad *problem.Fields, raw []byte) []byte {
 	if !checkJSON(bad, raw) {
 		return nil
@@ -93,7 +93,7 @@ func (o Operation) JudgeBody(bad *problem.Fields, raw []byte) []byte {
 	return clean
 }
 
-// judge adds what the schema finds wrong with a value, which stands at a place.
+// judge adds the schema's failures for a value at a place.
 func (in *Input) judge(bad *problem.Fields, value any, at ...string) {
 	var invalid *jsonschema.ValidationError
 	if !errors.As(in.schema.Validate(value), &invalid) {
@@ -101,9 +101,9 @@ func (in *Input) judge(bad *problem.Fields, value any, at ...string) {
 	}
 	var found problem.Fields
 	collect(&found, invalid, at)
-	// The library goes through members in no order.
+	// The library visits members in random order.
 	slices.SortStableFunc(found, func(a, b problem.Field) int { return cmp.Compare(a.Field, b.Field) })
-	// An empty text matches no pattern either.
+	// An empty text fails its pattern, too. One failure is enough.
 	*bad = append(*bad, slices.CompactFunc(found, func(a, b problem.Field) bool {
 		return a.Field == b.Field && (a.Rule == "minLength" || b.Rule == "minLength")
 	})...)
@@ -138,7 +138,7 @@ func collect(bad *problem.Fields, e *jsonschema.ValidationError, at []string) {
 
 var printer = message.NewPrinter(language.English)
 
-// words say what a value has to be, without repeating what it is.
+// words describes the allowed values without repeating the bad one.
 func words(k jsonschema.ErrorKind) string {
 	switch k := k.(type) {
 	case *kind.Type:
@@ -175,7 +175,7 @@ func counted(n int, noun string) string {
 	return fmt.Sprintf("%d %s", n, noun)
 }
 
-// fieldName writes where a value stands as the domain does: body.text, events[1].
+// fieldName writes a place in the domain's notation, for example body.text or events[1].
 func fieldName(location []string) string {
 	var name strings.Builder
 	for _, part := range location {

@@ -10,8 +10,8 @@ import (
 	"earshot/internal/problem"
 )
 
-// BenchmarkJudgement is what a good body costs before its operation begins: the form,
-// the contract's schema, and the decoder.
+// BenchmarkJudgement measures the work on a valid body before its operation begins: the syntax
+// check, the contract's schema, and the decoder.
 func BenchmarkJudgement(b *testing.B) {
 	c, err := theContract()
 	require.NoError(b, err)

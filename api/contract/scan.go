@@ -2,10 +2,9 @@ package contract
 
 import "encoding/json"
 
-// The functions of this file go through JSON that is known to be valid, without
-// copying it.
+// The functions of this file scan valid JSON without copying it.
 
-// eachMember calls fn with each name in an object and its value.
+// eachMember calls fn with the name and the value of each member of an object.
 func eachMember(object []byte, fn func(name string, value []byte)) {
 	for at := skip(object, 1); object[at] != '}'; at = skip(object, at) {
 		end := valueEnd(object, at)
@@ -27,7 +26,7 @@ func eachItem(array []byte, fn func(value []byte)) {
 	}
 }
 
-// skip passes over what stands between names and values.
+// skip passes over the characters between names and values.
 func skip(text []byte, at int) int {
 	for {
 		switch text[at] {
@@ -39,7 +38,7 @@ func skip(text []byte, at int) int {
 	}
 }
 
-// valueEnd is where the value that begins at a place ends.
+// valueEnd returns the end of the value that begins at a place.
 func valueEnd(text []byte, at int) int {
 	for level := 0; at < len(text); at++ {
 		switch text[at] {
@@ -56,7 +55,7 @@ func valueEnd(text []byte, at int) int {
 			level++
 		case '}', ']':
 			if level == 0 {
-				return at // of the number, true, false or null before it
+				return at // the end of a number, true, false or null
 			}
 			if level--; level == 0 {
 				return at + 1

@@ -12,19 +12,19 @@ import (
 	"github.com/go-faster/errors"
 )
 
-// shape is how a value of a request is read before its schema judges it. What was
-// judged to be good is then written as Go's decoder takes it: with the contract's
-// members only, because the decoder would take Name for name; each once, because it
-// would mix what stands there twice; and with numbers and moments in its notation.
+// shape is the form in which a value of a request is read before its schema validates it. A valid
+// value is then rewritten for Go's decoder. It contains only the contract's members, because the
+// decoder would take Name for name. It contains each of them once, because the decoder would merge
+// repeated members. Its numbers and times have Go's notation.
 type shape struct {
-	// free: of any kind, and nobody looks into it.
+	// free is true for a value of any kind, which is taken as it is.
 	free bool
-	// members are those that the contract names. An object without has its names
-	// counted, up to most, and what stands under them read where values has its shape.
+	// members are the members that the contract names. For an object without them, the names are
+	// counted up to most, and values is the shape of the values.
 	members map[string]*shape
 	values  *shape
 	items   *shape
-	// most is how many items or names there may be, where that has a limit.
+	// most is the maximum number of items or names, if there is one.
 	most                                int
 	integer, boolean, moment, isTrimmed bool
 }
@@ -55,22 +55,21 @@ func shapeOf(s *openapi3.Schema) *shape {
 	return out
 }
 
-// read returns a value of valid JSON as the schema is to judge it, and as the
-// decoder is to read it.
+// read returns a value of valid JSON for the schema, and its text for the decoder.
 func (s *shape) read(raw []byte) (value any, clean []byte) {
 	switch first := raw[0]; {
 	case s.free:
-		return nil, raw // null is of any kind, too
+		return nil, raw // any kind is allowed, also null
 	case first == '{':
 		return s.readObject(raw)
 	case first == '[':
 		return s.readArray(raw)
 	case first == '"':
 		var sent string
-		_ = json.Unmarshal(raw, &sent) // it is valid
+		_ = json.Unmarshal(raw, &sent) // the JSON is valid
 		text := s.text(sent)
 		if text != sent {
-			raw, _ = json.Marshal(text) // a string
+			raw, _ = json.Marshal(text) // a string always encodes
 		}
 		return text, raw
 	case first == 'n':
@@ -87,7 +86,7 @@ func (s *shape) readObject(raw []byte) (any, []byte) {
 	object := map[string]any{}
 	if len(s.members) == 0 && s.values == nil {
 		eachMember(raw, func(name string, _ []byte) {
-			if len(object) <= s.most { // one too many tells enough
+			if len(object) <= s.most { // one too many is enough to fail
 				object[name] = nil
 			}
 		})
@@ -108,7 +107,7 @@ func (s *shape) readObject(raw []byte) (any, []byte) {
 		if len(clean) > 1 {
 			clean = append(clean, ',')
 		}
-		quoted := []byte(`"` + name + `"`) // the contract's names have nothing to escape
+		quoted := []byte(`"` + name + `"`) // the contract's names need no escaping
 		if s.values != nil {
 			quoted, _ = json.Marshal(name)
 		}
@@ -125,7 +124,7 @@ func (s *shape) readArray(raw []byte) (any, []byte) {
 	clean := append(make([]byte, 0, len(raw)), '[')
 	eachItem(raw, func(item []byte) {
 		if s.most > 0 && len(items) > s.most {
-			return // one too many tells enough
+			return // one too many is enough to fail
 		}
 		value, text := s.items.read(item)
 		if items = append(items, value); len(items) > 1 {
@@ -138,7 +137,7 @@ func (s *shape) readArray(raw []byte) (any, []byte) {
 
 var aNumber = regexp.MustCompile(`^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$`)
 
-// parse is read for the text of a query, where lists have commas between items.
+// parse is read for the text of a query, in which commas separate the items of a list.
 func (s *shape) parse(text string) (value any, clean string) {
 	switch {
 	case s.items != nil:
@@ -161,14 +160,14 @@ func (s *shape) parse(text string) (value any, clean string) {
 }
 
 const (
-	// Characters of a number and of its exponent, with which any 64-bit integer
-	// can be written in some way that somebody may want.
+	// The maximum length of a number and of its exponent. Every usual notation of a 64-bit integer
+	// fits.
 	maxNumber, maxExponent = 40, 3
 )
 
-// number writes an integer in digits: 100.0 and 1e2 are integers to JSON Schema,
-// and none to Go. For one that is too long to be any of the contract's, and where no
-// integer belongs, it gives a fraction: to work out 1e9999999 takes seconds.
+// number writes an integer in digits, because 100.0 and 1e2 are integers for JSON Schema but not
+// for Go. It returns a fraction if the text is too long for an integer of the contract, or if no
+// integer belongs here. Computing 1e9999999, for example, would take seconds.
 func (s *shape) number(text string) json.Number {
 	_, exponent, _ := strings.Cut(strings.ToLower(text), "e")
 	if !s.integer || len(text) > maxNumber || len(exponent) > maxExponent {
@@ -190,9 +189,8 @@ func (s *shape) text(sent string) string {
 	return sent
 }
 
-// moment writes a date-time of RFC 3339 as Go reads it: with T and Z in upper case,
-// and a leap second as the one that follows it, as Unix time and Postgres count.
-// What is no date-time stays as it is.
+// moment writes a date-time of RFC 3339 as Go reads it. T and Z become upper case. A leap second
+// becomes the next second, as in Unix time and Postgres. An invalid date-time stays invalid.
 func moment(sent string) string {
 	text := strings.ToUpper(sent)
 	const minute = len("2006-01-02T15:04:")
@@ -206,8 +204,8 @@ func moment(sent string) string {
 	return at.Add(time.Second).Format(time.RFC3339Nano)
 }
 
-// validMoment is the format date-time for what moment has written. JSON has
-// four-digit years, in UTC as in any other zone.
+// validMoment is the format date-time for the result of moment. Years in JSON have four digits, in
+// UTC and in every other zone.
 func validMoment(value any) error {
 	text, ok := value.(string)
 	if !ok {

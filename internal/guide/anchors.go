@@ -7,11 +7,11 @@ import (
 	"github.com/yuin/goldmark/ast"
 )
 
-// anchors names headings as GitHub and its kin do, so that a link within the repository
-// leads to the same place on the pages. The library's own names have no underscore.
+// anchors names headings as GitHub does, so that a link within the repository leads to the same
+// heading on the pages. The library's own names have no underscores.
 type anchors map[string]bool
 
-// Generate makes the name of a heading.
+// Generate returns the name of a heading.
 func (a anchors) Generate(title []byte, _ ast.NodeKind) []byte {
 	name := strings.Map(func(r rune) rune {
 		switch {
@@ -31,5 +31,5 @@ func (a anchors) Generate(title []byte, _ ast.NodeKind) []byte {
 	return []byte(unique)
 }
 
-// Put notes a name that the text gives by itself.
+// Put records a name that the text sets itself.
 func (a anchors) Put(name []byte) { a[string(name)] = true }

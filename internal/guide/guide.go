@@ -1,6 +1,5 @@
-// Package guide makes web pages of the guide to the API (docs/api), and finds things in
-// them. Its pages need no script. It knows nothing of HTTP: the edge serves what it
-// returns.
+// Package guide renders the guide to the API (docs/api) as web pages, and searches it. The pages
+// need no script. The package is independent of HTTP: the api package serves its results.
 package guide
 
 import (
@@ -18,20 +17,20 @@ import (
 // Root is the path of the first page; the others are below it.
 const Root = "/v1/docs"
 
-// Paths of what is not a page of text.
+// Paths that aren't pages of text.
 const (
 	Reference = Root + "/reference"
 	Search    = Root + "/search"
 	Style     = Root + "/guide.css"
 )
 
-// order is that of the table of contents. The first is the page at Root.
+// order is the order of the table of contents. The first page is also served at Root.
 var order = []string{
 	"getting-started", "sdks", "authentication", "errors", "pagination", "idempotency", "rate-limits",
 	"webhooks", "verifying-webhooks", "privacy", "versioning", "changelog",
 }
 
-// Stylesheet is what all pages look like.
+// Stylesheet is the style of all pages.
 //
 //go:embed style.css
 var Stylesheet []byte
@@ -41,18 +40,18 @@ var pageHTML string
 
 var layout = template.Must(template.New("page").Parse(pageHTML))
 
-// Operation is one of the contract, to be found beside the guide's sections.
+// Operation is an operation of the contract. The search finds it beside the guide's sections.
 type Operation struct {
 	ID, Summary, Text string
 }
 
-// Guide is all pages, ready to be served.
+// Guide has all pages and the sections for the search.
 type Guide struct {
 	pages    []page
 	sections []section
 }
 
-// New reads the guide. The operations are what a search finds besides.
+// New reads the guide. The search also finds the operations.
 func New(operations []Operation) (*Guide, error) {
 	g := &Guide{}
 	for _, name := range order {
@@ -89,13 +88,13 @@ func (g *Guide) Pages() (map[string][]byte, error) {
 	return made, nil
 }
 
-// Find returns the page of what a search finds.
+// Find returns the page with the results of a search.
 func (g *Guide) Find(query string) ([]byte, error) {
 	query = shortened(query)
 	return g.render(view{Title: "Search", At: Search, Query: query, Searched: true, Results: g.search(query)})
 }
 
-// view is what the layout shows.
+// view is the data for the layout.
 type view struct {
 	Title, At string
 	Pages     []page
@@ -114,8 +113,8 @@ func (g *Guide) render(v view) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// served turns a link between files into one between pages: errors.md#err_conflict is
-// what the repository's viewers follow.
+// served turns a link to a file into a link to its page. The source links to files, for example
+// errors.md#err_conflict, because viewers of the repository follow such links.
 func served(link string) string {
 	file, fragment, _ := strings.Cut(link, "#")
 	name, ok := strings.CutSuffix(file, ".md")

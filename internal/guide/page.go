@@ -17,17 +17,17 @@ import (
 // page is one file of the guide.
 type page struct {
 	Title, Path string
-	// Headings are of the second level, for the table of contents.
+	// Headings are the headings of the second level, for the table of contents.
 	Headings []heading
 	body     template.HTML
 }
 
 type heading struct{ Title, ID string }
 
-// markdown passes no HTML through: the text has none.
+// markdown passes no HTML through, because the text has none.
 var markdown = goldmark.New(goldmark.WithExtensions(extension.Table), goldmark.WithParserOptions(parser.WithAutoHeadingID()))
 
-// parsePage makes a page of a file, and the sections that a search finds.
+// parsePage turns a file into a page, and into the sections for the search.
 func parsePage(name string, source []byte) (page, []section, error) {
 	p := page{Path: path.Join(Root, name)}
 	doc := markdown.Parser().Parse(text.NewReader(source), parser.WithContext(parser.NewContext(parser.WithIDs(anchors{}))))
@@ -65,7 +65,7 @@ func headingID(h *ast.Heading) string {
 	return string(raw)
 }
 
-// relink has the links of a page lead to pages.
+// relink makes the links of a page lead to pages.
 func relink(doc ast.Node) {
 	_ = ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		if link, ok := n.(*ast.Link); ok && entering {
@@ -75,7 +75,8 @@ func relink(doc ast.Node) {
 	})
 }
 
-// plain is the text of a node without its marks, words of different blocks apart.
+// plain returns the text of a node without its markup. Spaces separate the words of different
+// blocks.
 func plain(n ast.Node, source []byte) string {
 	var b strings.Builder
 	_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) {

@@ -7,30 +7,30 @@ import (
 	"unicode/utf8"
 )
 
-// What a search takes and gives. Anybody may search, without a key, so both have an end.
+// The limits of a search. It needs no key, so its input and its results are bounded.
 const (
-	// maxQuery is how many characters of a query count.
+	// maxQuery is the number of characters of a query that count.
 	maxQuery = 200
-	// maxWords is how many words of a query count: nobody looks for more.
+	// maxWords is the number of words of a query that count. Usual queries have fewer.
 	maxWords = 10
-	// maxResults is more than anybody reads.
+	// maxResults is more than a reader looks at.
 	maxResults = 30
-	// around is how much text a result shows before and behind the word that it was
-	// found by, in bytes: some two lines together.
+	// around is the number of bytes that a result shows before and after the matching word, about
+	// two lines together.
 	around = 90
 )
 
-// shortened is the part of a query that counts, without what is no text.
+// shortened returns the part of a query that counts, as valid UTF-8.
 func shortened(query string) string {
 	characters := []rune(strings.ToValidUTF8(query[:min(len(query), utf8.UTFMax*maxQuery)], " "))
 	return string(characters[:min(len(characters), maxQuery)])
 }
 
-// section is what a search finds: a heading with the text up to the next one.
+// section is the unit of the search: a heading with the text up to the next one.
 type section struct {
 	page, title, url, text string
-	// lowerTitle and lowerText have the same bytes in lower case, so that what is found
-	// there stands at the same place in the text.
+	// lowerTitle and lowerText have the same bytes in lower case, so that a position in them is
+	// also a position in the text.
 	lowerTitle, lowerText string
 }
 
@@ -45,7 +45,7 @@ func (s *section) add(text string) {
 	s.lowerText = lower(s.text)
 }
 
-// lower changes the letters of ASCII only, which keeps every byte at its place.
+// lower changes only ASCII letters, so every byte stays at its position.
 func lower(text string) string {
 	return strings.Map(func(r rune) rune {
 		if 'A' <= r && r <= 'Z' {
@@ -55,16 +55,16 @@ func lower(text string) string {
 	}, text)
 }
 
-// result is what the page of results shows.
+// result is an entry on the page of results.
 type result struct {
 	Page, Title, URL      string
 	Before, Match, Behind string
-	// inTitle is how many of the words the title has.
+	// inTitle is the number of the query's words in the title.
 	inTitle int
 }
 
-// search finds the sections that have all words, those with the most of them in the
-// title first, and otherwise in the guide's order.
+// search returns the sections that contain all words. Sections with the most words in the title
+// come first. Otherwise, the order is the guide's.
 func (g *Guide) search(query string) []result {
 	words := strings.Fields(lower(query))
 	words = words[:min(len(words), maxWords)]
@@ -100,7 +100,7 @@ func (s *section) match(words []string) (r result, ok bool) {
 	return r, true
 }
 
-// excerpt is a word with what stands around it, cut between words where there are any.
+// excerpt returns a word with the text around it. It cuts the text between words, if there are any.
 func excerpt(text string, at, length int) (before, match, behind string) {
 	before, match, behind = text[:at], text[at:at+length], text[at+length:]
 	if len(before) > around {
@@ -120,7 +120,7 @@ func excerpt(text string, at, length int) (before, match, behind string) {
 	return before, match, behind
 }
 
-// trimmed takes away what a cut has left of a character.
+// trimmed removes the rest of a character that was cut.
 func trimmed(text string) string {
 	if utf8.ValidString(text) {
 		return text

@@ -15,16 +15,16 @@ import (
 	"earshot/internal/store"
 )
 
-// Sync is what a caller asks of a list to keep a copy of it in step. Either member asks for
-// the order of changes, unless another one is asked for.
+// Sync is a caller's request for a list that keeps a copy in sync. Either member selects the order
+// of changes, unless the caller asks for another order.
 type Sync struct {
-	// UpdatedSince leaves out what was updated earlier; nil leaves out nothing.
-	UpdatedSince   *time.Time `json:",omitempty"` // so that cursors from before go on
+	// UpdatedSince leaves out rows that were updated earlier. Nil leaves out nothing.
+	UpdatedSince   *time.Time `json:",omitempty"` // left out if nil, so that older cursors stay valid
 	IncludeDeleted *bool      `json:",omitempty"`
 }
 
-// Check checks it. ByChange says that the list goes by changes; no other order has a place
-// for what was deleted.
+// Check validates the request. A list in the order of changes sets byChange. Other orders have no
+// place for deletions.
 func (s Sync) Check(bad *problem.Fields, byChange bool) {
 	bad.Moment("updatedSince", s.UpdatedSince)
 	if s.deleted() && !byChange {
@@ -32,12 +32,12 @@ func (s Sync) Check(bad *problem.Fields, byChange bool) {
 	}
 }
 
-// Asked reports whether there is any of it.
+// Asked reports whether the caller asks for the order of changes.
 func (s Sync) Asked() bool { return s.UpdatedSince != nil || s.deleted() }
 
 func (s Sync) deleted() bool { return s.IncludeDeleted != nil && *s.IncludeDeleted }
 
-// Since is the moment from which on updates count.
+// Since is the time of the earliest update to include.
 func (s Sync) Since() time.Time {
 	if s.UpdatedSince == nil {
 		return time.Time{}
@@ -48,8 +48,8 @@ func (s Sync) Since() time.Time {
 // A SyncPlace is a cursor of a list in the order of changes.
 type SyncPlace struct {
 	list string
-	// after is where the page before ended, begun the number at which the first page was
-	// read: the caller has nothing that was deleted before that. It is 0 from the start.
+	// after is the end of the previous page. Begun is the transaction number at which the first
+	// page was read, or 0 at the start. The caller's copy has nothing that was deleted before it.
 	after store.ChangePlace
 	begun int64
 }
@@ -79,33 +79,33 @@ func (at SyncPlace) parts(of store.ChangePlace) []string {
 	return []string{strconv.FormatInt(of.In, 10), of.ID.String(), strconv.FormatInt(at.begun, 10)}
 }
 
-// Changed is a list in the order of changes, with what was deleted.
+// Changed is a list in the order of changes, with its deletions.
 type Changed[ID interface {
 	comparable
 	UUID() uuid.UUID
 }, T interface{ Read() store.Extent }, P ~func(*sql.Selector)] struct {
 	LargeRows[ID, T]
 	Store *store.Store
-	// In is the number of the transaction that changed a row last.
+	// In returns the number of the transaction that last changed a row.
 	In func(T) int64
 	// Rows reads rows in the order of changes.
 	Rows func(limit int, where P) ([]T, error)
-	// Deletions are the deleted ones of the list, Of is what it is a list of; nil is the
-	// organization.
+	// Deletions selects the deleted rows of the list. Of is the parent of the list. It is nil for
+	// lists of the organization.
 	Deletions store.Deletions
 	Of        *uuid.UUID
-	// Deleted is the id of a deleted one.
+	// Deleted returns the public id of a deleted row.
 	Deleted func(uuid.UUID) string
 }
 
-// Deleted is what is told of what was deleted.
+// Deleted is a deletion as the caller gets it.
 type Deleted struct {
 	ID string
 	At time.Time
 }
 
-// Page reads a page. It is problem.Gone where deletions that the caller doesn't know of aren't
-// kept any more, and where the place is from before a backup was restored.
+// Page reads a page. It returns problem.Gone if deletions after the place are no longer stored, or
+// if the place is older than the restore of a backup.
 func (c Changed[ID, T, P]) Page(ctx context.Context, at SyncPlace, limit int, sync Sync) (Page[T], error) {
 	changes, err := c.Store.Changes(ctx)
 	if err != nil {
@@ -117,7 +117,7 @@ func (c Changed[ID, T, P]) Page(ctx context.Context, at SyncPlace, limit int, sy
 	} else if at.begun < changes.Restored || at.after.In > changes.Next {
 		return Page[T]{}, expired()
 	}
-	changes.Settled = max(changes.Settled, at.after.In) // the caller was told that it is
+	changes.Settled = max(changes.Settled, at.after.In) // the caller's cursor proves that it was settled
 	rows, err := c.Rows(limit+1, store.ChangedBetween[P](at.after, changes.Settled))
 	if err != nil {
 		return Page[T]{}, errors.Wrap(err, "list what changed")
@@ -137,8 +137,8 @@ func expired() error {
 		With("reason", "cursor_expired")
 }
 
-// deleted reads what was deleted as far as the page may reach, so that each page looks at its
-// own part of the list. Removed is the number of the latest deletion that isn't known any more.
+// deleted reads the deletions in the range of the page, so that each page reads its own part of the
+// list. Removed is the number of the latest deletion that is no longer stored.
 func (c Changed[ID, T, P]) deleted(
 	ctx context.Context, at SyncPlace, changes store.Changes, limit int, sync Sync, rows []T,
 ) (dead []store.Tombstone, removed int64, err error) {
@@ -152,11 +152,11 @@ func (c Changed[ID, T, P]) deleted(
 	dead, removed, err = c.Store.Deleted(ctx, c.Deletions, store.DeletedBetween{
 		Of: c.Of, After: at.after, UpTo: upTo, Since: sync.Since(), Limit: limit + 1,
 	})
-	// Not nil: who asked for deletions is told that there are none.
+	// Not nil, because a caller that asked for deletions gets an empty list.
 	return append([]store.Tombstone{}, dead...), removed, err
 }
 
-// merged is the page of both.
+// merged merges rows and deletions into a page.
 func (c Changed[ID, T, P]) merged(
 	ctx context.Context, at SyncPlace, changes store.Changes, limit int, rows []T, dead []store.Tombstone,
 ) (Page[T], error) {
@@ -180,8 +180,8 @@ func (c Changed[ID, T, P]) merged(
 		p.NextCursor = at.cursor(last)
 	}
 	c.List, c.Place = at.list, func(row T) []string { return at.parts(c.placeOf(row)) }
-	// A page that ends early, because its rows are large, may tell of a deletion that the next
-	// page tells of, too.
+	// A page with large rows may end early. It may then have a deletion that the next page has,
+	// too.
 	p, err := c.Filled(ctx, p)
 	if err != nil {
 		return p, err
@@ -198,10 +198,10 @@ func (c Changed[ID, T, P]) merged(
 	return p, nil
 }
 
-// endOf is where the list goes on, once it was told to its end: behind all numbers that are settled
-// and that no change after a crash can have.
+// endOf returns the place at which the list continues after its end. It is behind all numbers that
+// are settled and that Postgres can't assign again after a crash.
 func endOf(changes store.Changes, last store.ChangePlace, told bool) store.ChangePlace {
-	if told { // a change that somebody can read is on disk, and so its number is known after a crash
+	if told { // a visible change is on disk, so its number survives a crash
 		changes.Durable = max(changes.Durable, last.In+1)
 	}
 	if end := (store.ChangePlace{In: min(changes.Settled, changes.Durable)}); before(last, end) {

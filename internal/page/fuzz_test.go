@@ -14,8 +14,8 @@ import (
 
 const somePost = "pst_01kkgt5hn1fpnv5e78weftw0p1"
 
-// FuzzACursorIsTakenOnlyAsItWasGiven reads any text as a cursor of each kind: it
-// is refused, or it is the very text that the list would write for that place.
+// FuzzACursorIsTakenOnlyAsItWasGiven reads any text as a cursor of each kind. The text is either
+// refused, or equal to the cursor that the list writes for that position.
 func FuzzACursorIsTakenOnlyAsItWasGiven(f *testing.F) {
 	for _, place := range []string{
 		"x/" + somePost, "x/3/" + somePost, "x/-1/" + somePost, "x/2026-03-12T10:41:07.233Z/" + somePost, "x", "x/", "x//", "",
@@ -26,7 +26,7 @@ func FuzzACursorIsTakenOnlyAsItWasGiven(f *testing.F) {
 	}
 	f.Add("eA==")
 	f.Add("eC9\n")
-	// Line breaks, which base64 may be cut by.
+	// Line breaks, which a decoder of base64 ignores.
 	for _, place := range []string{"x/" + somePost, "x/3/" + somePost} {
 		text := base64.RawURLEncoding.EncodeToString([]byte(place))
 		for _, broken := range []string{text[:4] + "\r" + text[4:], "\n" + text, text + "\r\n"} {
@@ -55,7 +55,7 @@ func takenAsGiven[V any](t *testing.T, list Ordered[V], cursor string) {
 	}
 }
 
-// requireVerdict wants a cursor to be either taken or refused, and by its name.
+// requireVerdict requires that a cursor is either taken, or refused with the field cursor.
 func requireVerdict(t *testing.T, bad problem.Fields, taken bool) bool {
 	t.Helper()
 	require.Equal(t, taken, len(bad) == 0)
@@ -67,7 +67,7 @@ func requireVerdict(t *testing.T, bad problem.Fields, taken bool) bool {
 	return taken
 }
 
-// cursorOf is what page writes for a place.
+// cursorOf returns the cursor that Cut writes for a position.
 func cursorOf(t *testing.T, place ...string) string {
 	t.Helper()
 	p := Cut("x", []int{1, 2}, 1, func(int) []string { return place })
@@ -75,7 +75,7 @@ func cursorOf(t *testing.T, place ...string) string {
 	return *p.NextCursor
 }
 
-// FuzzAPlaceIsFoundAgain writes a cursor for any place of a list and reads it.
+// FuzzAPlaceIsFoundAgain writes a cursor for any position in a list and reads it.
 func FuzzAPlaceIsFoundAgain(f *testing.F) {
 	f.Add(int64(0), []byte("0123456789abcdef"))
 	f.Add(int64(-1), []byte("\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"))
@@ -89,7 +89,7 @@ func FuzzAPlaceIsFoundAgain(f *testing.F) {
 		cursor := cursorOf(t, ByNumber.Write(n), id.String())
 		number, ok := ByNumber.After(&bad, "x", Query{Cursor: &cursor}, &read)
 		require.True(t, ok && number == n && read == id)
-		// As Postgres keeps them, within the years that JSON can write.
+		// With the precision of Postgres, within the years that JSON can write.
 		at := time.UnixMicro(n).UTC()
 		if at.Year() < 1 || at.Year() > 9999 {
 			return

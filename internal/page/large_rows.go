@@ -11,13 +11,12 @@ import (
 	"earshot/internal/store"
 )
 
-// MaxBytes is about what the rows of an answer come to at most: ten requests at
-// once stay within what a process has, and a page of 25 ends early only where every
-// row is near its limit.
+// MaxBytes is the approximate maximum of the bytes of an answer's rows. Ten such answers in
+// parallel fit into the memory of a process. A page of 25 rows ends early only if all rows are near
+// their limit.
 const MaxBytes = 8 << 20
 
-// fitting ends a page early where its rows come to more than an answer has room
-// for, but has one row at least.
+// fitting ends a page early if its rows exceed MaxBytes. It leaves at least one row.
 func (p Page[T]) fitting(list string, place func(T) []string, size func(T) int) Page[T] {
 	total := 0
 	for i, row := range p.Items {
@@ -28,32 +27,32 @@ func (p Page[T]) fitting(list string, place func(T) []string, size func(T) int) 
 	return p
 }
 
-// LargeRows is a list whose rows may be large. It is read by one statement (store.PageReader)
-// that says of each row what it comes to, and holds the rows whole as far as they need no
-// reservation (FirstRead). What else a page has is read by a second one, after memory was
-// reserved for it, so that no more is loaded than is answered.
+// LargeRows is a list whose rows may be large. The first statement (store.PageReader) returns the
+// size of each row, and whole rows as long as they need no reservation (FirstRead). A second
+// statement reads the other rows of the page, after memory for them is reserved. The process
+// therefore loads only rows that it returns.
 type LargeRows[ID comparable, T interface{ Read() store.Extent }] struct {
 	List   string
 	Memory *Reservation
 	Place  func(T) []string
 	ID     func(T) ID
-	// Load reads rows whole.
+	// Load reads whole rows.
 	Load func(ids ...ID) ([]T, error)
-	// Size is what the row comes to in the answer. What was stored may be escaped
-	// there, to six times as much.
+	// Size returns the bytes of a row in the answer. Escaping can make it six times as large as the
+	// stored row.
 	Size func(T) int
 }
 
 const (
-	// FirstRead is how much of the large columns of a list's rows is read with their places.
+	// FirstRead is the number of bytes of large columns that the first statement reads.
 	FirstRead = memory.FreeRows
-	// All is for the statement that loads rows whole, which were measured before.
+	// All is for the statement that loads whole rows, whose sizes are already known.
 	All = math.MaxInt64
 )
 
-// Filled is the page with whole rows. Those that were deleted between the statements are
-// left out, and the places are still those of the first. It refuses where answers under way
-// leave no memory for the rows.
+// Filled returns the page with whole rows. It leaves out rows that were deleted between the two
+// statements. The positions are those of the first statement. It refuses if other answers leave no
+// memory for the rows.
 func (h LargeRows[ID, T]) Filled(ctx context.Context, p Page[T]) (Page[T], error) {
 	p = p.fitting(h.List, h.Place, func(row T) int { return row.Read().Bytes })
 	total := 0
@@ -77,7 +76,7 @@ func (h LargeRows[ID, T]) Filled(ctx context.Context, p Page[T]) (Page[T], error
 	return h.completed(p, loaded), nil
 }
 
-// completed is the page with the rows in place of those that lacked something.
+// completed replaces the incomplete rows of the page by the loaded ones.
 func (h LargeRows[ID, T]) completed(p Page[T], loaded []T) Page[T] {
 	whole := make(map[ID]T, len(p.Items))
 	for _, row := range slices.Concat(p.Items, loaded) {
@@ -100,7 +99,7 @@ func (h LargeRows[ID, T]) completed(p Page[T], loaded []T) Page[T] {
 	return out
 }
 
-// JSONSize is what text comes to as JSON, or a little more.
+// JSONSize returns the size of a text as JSON, or slightly more.
 func JSONSize[T ~string | ~[]byte](text T) int {
 	n := len(text)
 	for i := range len(text) {

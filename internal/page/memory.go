@@ -11,38 +11,38 @@ import (
 	"earshot/internal/publicid"
 )
 
-// answerMemoryTimeout is far more than a client that reads takes for a page, and less
-// than callers mostly wait.
+// answerMemoryTimeout is far longer than the time in which a client reads a page. It is shorter
+// than the usual timeouts of callers.
 const answerMemoryTimeout = 5 * time.Second
 
-// Memory is what large answers of a process may take together. An organization may hold
-// as much as is left for all.
+// Memory is the memory for the large answers of a process. An organization may hold at most as much
+// as remains free for all.
 type Memory struct {
 	of *memory.Shared[publicid.Organization]
 }
 
-// NewMemory makes one, of the size that the process's budget says.
+// NewMemory makes a Memory of the size in the process's budget.
 func NewMemory() *Memory { return NewMemoryOf(memory.Answers) }
 
-// NewMemoryOf makes one of so many bytes.
+// NewMemoryOf makes a Memory of a number of bytes.
 func NewMemoryOf(bytes int) *Memory { return &Memory{memory.NewShared[publicid.Organization](bytes)} }
 
-// Reservation makes a reservation of nothing yet, for an answer to an organization. A
-// list that is asked with it (Query.Memory) reserves what its rows come to, and waits for
-// it, before it loads them. It holds until Release, which is when the answer was written.
+// Reservation makes an empty reservation for an answer to an organization. A list that gets it as
+// Query.Memory waits until it has reserved the bytes of its rows, and then loads them. Release ends
+// the reservation once the answer is written.
 func (m *Memory) Reservation(organization publicid.Organization) *Reservation {
 	return &Reservation{of: m.of, organization: organization}
 }
 
-// Reservation is what the answer to one request has reserved of the memory for large
-// answers. Nil is of no bound.
+// Reservation is the memory that the answer to one request has reserved. A nil Reservation has no
+// limit.
 type Reservation struct {
 	of           *memory.Shared[publicid.Organization]
 	organization publicid.Organization
-	release      func() // nil where nothing is reserved
+	release      func() // nil if nothing is reserved
 }
 
-// Release gives back what was reserved.
+// Release frees the reserved memory.
 func (m *Reservation) Release() {
 	if m.release != nil {
 		m.release()
@@ -50,26 +50,26 @@ func (m *Reservation) Release() {
 	}
 }
 
-// Fits reports whether there is memory for an answer of so many bytes, and reserves it
-// where no list has. It doesn't wait: the answer is there already.
+// Fits reports whether there is memory for an answer of a number of bytes. It reserves the memory
+// unless a list has already done so. It doesn't wait, because the answer already exists.
 func (m *Reservation) Fits(answer int) bool {
 	if m.release != nil || answer <= memory.FreeAnswer {
 		return true
 	}
 	now, cancel := context.WithCancel(context.Background())
 	cancel()
-	// What it was made of, and a buffer that doubles as it grows.
+	// For the data of the answer, and for a buffer that doubles as it grows.
 	m.release = m.of.Acquire(now, m.organization, 3*answer)
 	return m.release != nil
 }
 
-// NoMemory is the problem of a read whose answer finds none.
+// NoMemory is the problem of a read for whose answer there is no memory.
 func NoMemory() *problem.Error {
 	return problem.New(problem.RateLimited, "Too many large answers are under way; try again later, or with a smaller limit.")
 }
 
-// Reserve waits until there is memory for rows of so many bytes, and refuses when there
-// is none for long. What was reserved before is free again.
+// Reserve waits for memory for rows of a number of bytes. It refuses if there is none within
+// answerMemoryTimeout. It first frees the previous reservation.
 func (m *Reservation) Reserve(ctx context.Context, rows int) error {
 	if m == nil {
 		return nil
@@ -80,7 +80,7 @@ func (m *Reservation) Reserve(ctx context.Context, rows int) error {
 	}
 	waiting, cancel := context.WithTimeout(ctx, answerMemoryTimeout)
 	defer cancel()
-	// The answer may have six times as many bytes, and its buffer doubles as it grows.
+	// The answer may have six times as many bytes as the rows, and its buffer doubles as it grows.
 	m.release = m.of.Acquire(waiting, m.organization, rows+2*min(6*rows, MaxBytes))
 	switch {
 	case m.release != nil:

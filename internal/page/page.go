@@ -1,4 +1,4 @@
-// Package page cuts pages off lists: cursors, sizes, what a page's rows may come to, and
+// Package page cuts lists into pages: cursors, page sizes, the limit for the bytes of a page, and
 // searches through a list. README.md states the rules.
 package page
 
@@ -13,27 +13,27 @@ import (
 	"earshot/internal/problem"
 )
 
-// Page is a slice of a list. NextCursor is nil on the last one.
+// Page is a part of a list. NextCursor is nil on the last page.
 type Page[T any] struct {
 	Items      []T
 	NextCursor *string
-	// SyncCursor is where a list in the order of changes goes on, later too. Deleted are the
-	// deleted ones of the page, nil unless they were asked for.
+	// SyncCursor is the place at which a list in the order of changes continues, also at a later
+	// time. Deleted has the deletions of the page. It is nil if the caller didn't ask for them.
 	SyncCursor *string
 	Deleted    []Deleted
 }
 
-// Query is what a caller asks of a list: a cursor of an earlier page, and a
-// limit, either of which may be nil.
+// Query is a caller's request for a page: a cursor of an earlier page, and a limit. Either may be
+// nil.
 type Query struct {
-	// None of these is part of what ListOf digests.
+	// ListOf's digest leaves out these members.
 	Cursor *string `json:"-"`
 	Limit  *int    `json:"-"`
-	// Memory is where a list of large rows reserves what they come to; nil is no bound.
+	// Memory reserves the memory for a list of large rows. Nil means no limit.
 	Memory *Reservation `json:"-"`
 }
 
-// Each is the page of what becomes of each item.
+// Each returns the page with each item converted.
 func Each[From, To any](p Page[From], to func(From) To) Page[To] {
 	out := Page[To]{Items: make([]To, len(p.Items)), NextCursor: p.NextCursor, SyncCursor: p.SyncCursor, Deleted: p.Deleted}
 	for i, item := range p.Items {
@@ -42,22 +42,21 @@ func Each[From, To any](p Page[From], to func(From) To) Page[To] {
 	return out
 }
 
-// A cursor is the place of a page's last row in the order of its list, so rows
-// that come and go neither hide nor repeat the others. It also names its list, so
-// that a cursor of another one is refused instead of misread.
+// A cursor is the position of a page's last row in the order of its list. Rows that come or go
+// therefore neither hide nor repeat others. A cursor also names its list, so that a cursor of
+// another list is refused.
 
-// ListOf names a list in its cursors: a digest of the list's name, the ids of what
-// it is a list of, and the query with its filters and sort as they were sent. The
-// page that is asked for is no part of it.
+// ListOf names a list in its cursors. The name is a digest of the list's name, the ids of its
+// parents, and the query with its filters and sort as sent. It doesn't depend on the requested
+// page.
 func ListOf(name string, of ...any) string {
-	text, _ := json.Marshal(append([]any{name}, of...)) // a moment without a place in a calendar is refused anyway
+	text, _ := json.Marshal(append([]any{name}, of...)) // it fails only for times that are refused anyway
 	sum := sha256.Sum256(text)
-	// Against slips, not against forgers: a cursor that was made up shows nothing
-	// that its list doesn't.
+	// The digest prevents mistakes, not forgery. A forged cursor shows only rows of the list.
 	return base64.RawURLEncoding.EncodeToString(sum[:9])
 }
 
-// Size checks the wanted page size.
+// Size validates the requested page size.
 func (q Query) Size(bad *problem.Fields, standard, high int) int {
 	if q.Limit == nil {
 		return standard
@@ -71,9 +70,8 @@ func (q Query) Size(bad *problem.Fields, standard, high int) int {
 	return *q.Limit
 }
 
-// Whole is limit for a list that comes whole unless a page of it is asked for. Most
-// is how many rows it may have; if there are more all the same, because they were
-// made before, the rest are further pages.
+// Whole is the limit for a list that is returned whole unless the caller asks for a page. The list
+// may have at most most rows. If older data has more rows, the rest are further pages.
 func (q Query) Whole(bad *problem.Fields, most int) int {
 	if q.Limit == nil && q.Cursor == nil {
 		return max(most, Standard)
@@ -81,15 +79,15 @@ func (q Query) Whole(bad *problem.Fields, most int) int {
 	return q.Size(bad, Standard, Max)
 }
 
-// Place reads a cursor of several parts; it is nil from the start, and when the
-// cursor is of another list.
+// Place reads a cursor of several parts. It returns nil at the start of the list, and for a cursor
+// of another list.
 func (q Query) Place(bad *problem.Fields, list string, parts int) []string {
 	if q.Cursor == nil {
 		return nil
 	}
 	raw, err := base64.RawURLEncoding.DecodeString(*q.Cursor)
 	place := strings.Split(string(raw), "/")
-	// Decoding passes over line breaks and, unless it is strict, over stray bits.
+	// Decoding ignores line breaks and, unless it is strict, stray bits.
 	written := base64.RawURLEncoding.EncodeToString(raw) == *q.Cursor
 	if err != nil || !written || len(place) != parts+1 || place[0] != list {
 		BadCursor(bad)
@@ -98,12 +96,12 @@ func (q Query) Place(bad *problem.Fields, list string, parts int) []string {
 	return place[1:]
 }
 
-// BadCursor refuses a cursor of another list, and what is none.
+// BadCursor refuses a cursor of another list, and a text that is no cursor.
 func BadCursor(bad *problem.Fields) {
 	bad.Add("cursor", "cursor", "is not a cursor of this list; take nextCursor of the page before")
 }
 
-// After reads a cursor of one part, an id; nil means from the start.
+// After reads a cursor of one part, an id. It returns nil at the start of the list.
 func After[T any, P interface {
 	*T
 	UnmarshalText(text []byte) error
@@ -120,15 +118,15 @@ func After[T any, P interface {
 	return &last
 }
 
-// The page sizes of every list without its own: what is shown at once, and what a
-// client may ask for.
+// The page sizes of lists without their own: the default, and the maximum that a client may
+// request.
 const (
 	Standard = 25
 	Max      = 100
 )
 
-// Cut cuts a result that was asked for one row more than the limit. Place is
-// where a row stands in the list's order.
+// Cut makes a page of a result that was queried with one row more than the limit. Place returns the
+// position of a row in the list's order.
 func Cut[T any](list string, rows []T, limit int, place func(T) []string) Page[T] {
 	if len(rows) <= limit {
 		return Page[T]{Items: rows}
@@ -137,38 +135,38 @@ func Cut[T any](list string, rows []T, limit int, place func(T) []string) Page[T
 	return Page[T]{Items: rows, NextCursor: Cursor(list, place(rows[limit-1]))}
 }
 
-// Cursor names a place in a list.
+// Cursor writes a position in a list.
 func Cursor(list string, place []string) *string {
 	text := base64.RawURLEncoding.EncodeToString([]byte(strings.Join(append([]string{list}, place...), "/")))
 	return &text
 }
 
-// ByID is the place of a row in a list that goes by id alone.
+// ByID returns the position of a row in a list that is sorted by id alone.
 func ByID[T any](id func(T) string) func(T) []string {
 	return func(row T) []string { return []string{id(row)} }
 }
 
-// Ordered is a list that goes by a column and then by id, both descending.
+// Ordered is a list that is sorted by a column and then by id, both descending.
 type Ordered[V any] struct {
 	read  func(text string) (V, error)
 	Write func(V) string
 }
 
-// The orders that lists have beside their ids.
+// The orders of lists that aren't sorted by id alone.
 var (
-	// ByNumber is by votes or revenue.
+	// ByNumber sorts by votes or revenue.
 	ByNumber = Ordered[int64]{
 		func(text string) (int64, error) { return strconv.ParseInt(text, 10, 64) },
 		func(v int64) string { return strconv.FormatInt(v, 10) },
 	}
-	// ByTime is by a moment.
+	// ByTime sorts by a time.
 	ByTime = Ordered[time.Time]{
 		func(text string) (time.Time, error) { return time.Parse(time.RFC3339Nano, text) },
 		func(v time.Time) string { return v.UTC().Format(time.RFC3339Nano) },
 	}
 )
 
-// After reads a cursor; ok is false from the start.
+// After reads a cursor. The result ok is false at the start of the list, and for a bad cursor.
 func (o Ordered[V]) After(bad *problem.Fields, list string, q Query, id interface {
 	UnmarshalText(text []byte) error
 },

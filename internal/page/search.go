@@ -9,44 +9,45 @@ import (
 	"earshot/internal/store"
 )
 
-// MaxSearch is as long as a search may be (docs/decisions/lists-and-search.md).
+// MaxSearch is the maximum length of a search (docs/decisions/lists-and-search.md).
 const MaxSearch = 200
 
-// Search is a list of which only the rows that match a search are wanted.
+// Search is a list that is reduced to the rows that match a search.
 type Search[P ~func(*sql.Selector), T any] struct {
-	// List are the filters and the cursor, in whose order the rows come.
+	// List has the filters and the cursor. Order is the order of the rows.
 	List  []P
 	Order string
 	Match P
-	// Holding asks the index for up to so many rows that may match.
+	// Holding asks the index for rows that may match, up to a limit.
 	Holding func(ctx context.Context, limit int) ([]uuid.UUID, error)
-	// Query reads rows in the order.
+	// Query reads rows in the list's order.
 	Query func(ctx context.Context, limit, offset int, where ...P) ([]T, error)
 }
 
-// FirstLook is how many rows are looked at first, which takes half a millisecond, and finds
-// a page of 30 of whatever is in one row of ten.
+// FirstLook is the number of rows in the first look. It takes half a millisecond, and fills a page
+// of 30 if one row in ten matches.
 const FirstLook = 300
 
 const (
-	// Rows that are looked at before the index is asked, where the first look makes it
-	// likely that the page is found in them: some milliseconds, and one row of forty.
+	// longLook is the number of rows to look at before the index is asked, if the first look
+	// suggests that they fill the page. It takes some milliseconds, and suffices if one row in
+	// forty matches.
 	longLook = 1000
-	// What the index may find and still be sorted. Beyond that, going through the
-	// list finds a page sooner.
+	// maxHolding is the number of rows from the index that are still sorted. For more rows, reading
+	// the list fills a page sooner.
 	maxHolding = 20_000
-	// Where a frequent search finds nothing in so many rows, because what it finds
-	// stands at the other end of the list, the page ends here, and the next one goes
-	// on: a tenth of a second at most.
+	// maxLookThrough is the number of rows that one page of a frequent search looks at, which takes
+	// at most a tenth of a second. If all matches are at the other end of the list, the page ends
+	// here, and the next page continues.
 	maxLookThrough = 50_000
 )
 
-// Frequent reports whether a longer look is likely to find so many rows, going by what the
-// first one found.
+// Frequent reports whether a longer look is likely to find the wanted number of rows, judging by
+// the first look.
 func Frequent(found, wanted int) bool { return found*longLook >= wanted*FirstLook }
 
-// First returns the first rows that match, up to the limit. Where it stopped before
-// the end of the list, stopped is the last row that it looked at.
+// First returns the first matching rows, up to the limit. If it stopped before the end of the list,
+// stopped is the last row that it looked at.
 func (q Search[P, T]) First(ctx context.Context, limit int) (rows []T, stopped *T, err error) {
 	rows, last, err := q.within(ctx, limit, FirstLook)
 	if err != nil || last == nil {
@@ -55,7 +56,7 @@ func (q Search[P, T]) First(ctx context.Context, limit int) (rows []T, stopped *
 	return q.Further(ctx, limit, len(rows))
 }
 
-// Further is First where the first look found too few.
+// Further continues First if the first look found too few rows.
 func (q Search[P, T]) Further(ctx context.Context, limit, found int) (rows []T, stopped *T, err error) {
 	if Frequent(found, limit) {
 		rows, last, err := q.within(ctx, limit, longLook)
@@ -74,8 +75,8 @@ func (q Search[P, T]) Further(ctx context.Context, limit, found int) (rows []T, 
 	return rows, nil, err
 }
 
-// within returns those of the next n rows of the list that match, up to the limit.
-// Last is the last of the n, where there are that many and the limit wasn't reached.
+// within returns the matching rows among the next n rows of the list, up to the limit. Last is the
+// nth row. It is nil if the list has fewer rows, or if the limit was reached.
 func (q Search[P, T]) within(ctx context.Context, limit, n int) (rows []T, last *T, err error) {
 	rows, err = q.Query(ctx, limit, 0, P(store.First(n, q.List, q.Order)), q.Match)
 	if err != nil || len(rows) == limit {
@@ -85,7 +86,7 @@ func (q Search[P, T]) within(ctx context.Context, limit, n int) (rows []T, last 
 	return rows, last, err
 }
 
-// At is the nth row of the list, whether it matches or not; nil where there are fewer.
+// At returns the nth row of the list, matching or not. It is nil if the list has fewer rows.
 func (q Search[P, T]) At(ctx context.Context, n int) (*T, error) {
 	rows, err := q.Query(ctx, 1, n-1, q.List...)
 	if err != nil || len(rows) == 0 {

@@ -1,7 +1,7 @@
 package problem
 
-// Checks that the fields of several nouns share. Lengths count characters, as JSON
-// Schema does, not bytes.
+// Checks for fields that several resources share. Lengths are in characters, as in JSON Schema, and
+// not in bytes.
 
 import (
 	"fmt"
@@ -12,11 +12,11 @@ import (
 	"unicode/utf8"
 )
 
-// standardOverlap is a day to carry a new key or secret everywhere.
+// standardOverlap is one day, the time to deploy a new key or secret everywhere.
 const standardOverlap = 24 * 60 * 60
 
-// Overlap is how long what is being replaced still counts: a day where nothing is given, else
-// so many seconds, and most at most.
+// Overlap returns the time for which a replaced key or secret stays valid: one day by default,
+// otherwise the given seconds, and at most most.
 func (f *Fields) Overlap(seconds *int, most int) time.Duration {
 	given := standardOverlap
 	if seconds != nil {
@@ -31,21 +31,21 @@ func (f *Fields) Overlap(seconds *int, most int) time.Duration {
 	return time.Duration(given) * time.Second
 }
 
-// Moment refuses what has no place in a calendar of four-digit years, which is
-// what a timestamp in JSON is written in.
+// Moment refuses times outside of the years 1 to 9999, because years in JSON timestamps have four
+// digits.
 func (f *Fields) Moment(field string, at *time.Time) {
 	if at != nil && (at.UTC().Year() < 1 || at.UTC().Year() > 9999) {
 		f.Add(field, "format", "must lie between the years 1 and 9999")
 	}
 }
 
-// OverPlan is the problem of one more than the organization's plan allows.
+// OverPlan is the problem of a resource beyond the limit of the organization's plan.
 func OverPlan(resource string, limit, current int) error {
 	return New(PlanLimit, "The organization's plan allows no further "+resource+".").
 		With("resource", resource).With("limit", limit).With("current", current)
 }
 
-// Items checks the number of items of a filter.
+// Items checks the number of items in a filter.
 func (f *Fields) Items(field string, items []string, high int) {
 	if len(items) == 0 {
 		f.Add(field, "minItems", "must have at least 1 item")
@@ -55,10 +55,10 @@ func (f *Fields) Items(field string, items []string, high int) {
 	}
 }
 
-// Item names one element of an array member: tagIds[3].
+// Item names one element of an array member, for example tagIds[3].
 func Item(field string, i int) string { return fmt.Sprintf("%s[%d]", field, i) }
 
-// Text checks a text's length, and that Postgres can hold it.
+// Text checks the length of a text, and that Postgres can store it.
 func (f *Fields) Text(field, value string, low, high int) {
 	n := utf8.RuneCountInString(value)
 	switch {
@@ -75,8 +75,8 @@ func (f *Fields) Text(field, value string, low, high int) {
 	}
 }
 
-// Line is Text that is shown in one line, on a terminal or in an e-mail, where a control
-// character could pretend to be something else.
+// Line is Text for a text that is shown in one line, on a terminal or in an e-mail. Control
+// characters could disguise such a text.
 func (f *Fields) Line(field, value string, low, high int) {
 	f.Text(field, value, low, high)
 	if strings.ContainsFunc(value, func(r rune) bool { return r != 0 && unicode.IsControl(r) }) {
@@ -84,14 +84,14 @@ func (f *Fields) Line(field, value string, low, high int) {
 	}
 }
 
-// MaxEmail is the specification's.
+// MaxEmail is the specification's maximum length of an e-mail address.
 const MaxEmail = 320
 
-// Email checks an address as it is to be kept: a contact's is trimmed and lower-cased
-// before.
+// Email checks an address in the form in which it is stored. A contact's address is trimmed and
+// lower-cased before.
 func (f *Fields) Email(field, value string) {
 	f.Text(field, value, 1, MaxEmail)
-	// ParseAddress also takes "Name <address>"; only the bare address counts.
+	// ParseAddress also accepts "Name <address>". Only the bare address is valid here.
 	if a, err := mail.ParseAddress(value); err != nil || a.Address != value {
 		f.Add(field, "format", "must be an e-mail address")
 	}

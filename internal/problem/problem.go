@@ -1,7 +1,7 @@
-// Package problem is the one vocabulary of what can be wrong with a request.
+// Package problem is the vocabulary of the errors in requests.
 //
-// The domain returns these errors; api decides their HTTP status, in one place.
-// An error that is no problem is our own fault and becomes ERR_INTERNAL.
+// The domain returns these errors, and the api package alone maps them to HTTP statuses. Any other
+// error is a fault of the service and becomes ERR_INTERNAL.
 package problem
 
 import (
@@ -13,7 +13,7 @@ import (
 // Code is the machine-readable half of an error answer (specification, Errors).
 type Code string
 
-// The codes. Each has one HTTP status, which api knows.
+// The codes. The api package has the HTTP status of each.
 const (
 	Unauthorized      Code = "ERR_UNAUTHORIZED"
 	PlanLimit         Code = "ERR_PLAN_LIMIT"
@@ -26,26 +26,26 @@ const (
 	UnsupportedMedia  Code = "ERR_UNSUPPORTED_MEDIA_TYPE"
 	Validation        Code = "ERR_VALIDATION"
 	RateLimited       Code = "ERR_RATE_LIMITED"
-	// IdempotencyInProgress and IdempotencyMismatch are about an Idempotency-Key: its first
-	// request isn't over yet, or had another body.
+	// IdempotencyInProgress means that the first request with the Idempotency-Key is still running.
+	// IdempotencyMismatch means that the first request had another query or body.
 	IdempotencyInProgress Code = "ERR_IDEMPOTENCY_IN_PROGRESS"
 	IdempotencyMismatch   Code = "ERR_IDEMPOTENCY_MISMATCH"
-	// Gone is about a place in the feed: what came after it was removed.
+	// Gone means that the data after a place in the feed, or in a list of changes, was removed.
 	Gone Code = "ERR_GONE"
-	// PreconditionFailed is about an If-Match: the resource is another by now.
+	// PreconditionFailed means that the resource no longer matches the If-Match.
 	PreconditionFailed Code = "ERR_PRECONDITION_FAILED"
 	Unavailable        Code = "ERR_UNAVAILABLE"
 	Internal           Code = "ERR_INTERNAL"
 )
 
-// Error is a problem with a request, fit to be shown to the caller.
+// Error is a problem with a request. The caller may see all of it.
 type Error struct {
 	Code    Code
 	Message string
 	Details map[string]any
 }
 
-// Error is the code and the message.
+// Error returns the code and the message.
 func (e *Error) Error() string { return string(e.Code) + ": " + e.Message }
 
 // New makes a problem without details.
@@ -73,20 +73,20 @@ func Is(err error, code Code) bool {
 	return ok && p.Code == code
 }
 
-// Missing is the problem of a resource that the caller's organization doesn't
-// have, whether or not another has it. Noun is what the path named: "post".
+// Missing is the problem of a resource that the caller's organization doesn't have. It is the same
+// if another organization has the resource. The noun is the kind of the resource, for example
+// "post".
 func Missing(noun string) *Error {
 	return New(NotFound, fmt.Sprintf("There is no such %s in this organization.", noun))
 }
 
-// MissingIn is Missing for an id that stood in the member field of a body.
+// MissingIn is Missing for an id in a member of a body.
 func MissingIn(field, noun string) *Error {
 	return Missing(noun).With("field", field)
 }
 
-// Field is one failure of validation. Rule is the JSON Schema keyword that the
-// contract states the limit with (maxLength, pattern, enum, …), or a word of
-// our own where no keyword fits.
+// Field is one failure of validation. Rule is the JSON Schema keyword of the contract's limit
+// (maxLength, pattern, enum, …), or a word of our own if no keyword fits.
 type Field struct {
 	Field   string `json:"field"`
 	Rule    string `json:"rule"`
@@ -96,17 +96,17 @@ type Field struct {
 // Fields collects every failure of one request.
 type Fields []Field
 
-// Add notes a failure.
+// Add adds a failure.
 func (f *Fields) Add(field, rule, format string, args ...any) {
 	*f = append(*f, Field{Field: field, Rule: rule, Message: fmt.Sprintf(format, args...)})
 }
 
-// maxFields is far more than a person reads, and 100 KB: a body of 1 MiB has room
+// maxFields is far more than a person reads, and about 100 KB of answer. A body of 1 MiB has room
 // for 100,000 failures.
 const maxFields = 1000
 
-// Err is nil where nothing failed, else one problem that names every failure, or
-// the first 1,000 of them.
+// Err returns nil if there is no failure. Otherwise it returns one problem with all failures, but
+// at most the first 1,000.
 func (f Fields) Err() error {
 	if len(f) == 0 {
 		return nil
