@@ -80,9 +80,10 @@ await run("publication", scheduled.id);
 await run("recovery", recovery.id);
 
 await open(delivery.id);
-await page.getByRole("button", { name: "More Actions" }).first().click();
-await page.getByRole("menuitem", { name: "Send an Update" }).first().click();
-await page.getByText("Select an Update").filter({ visible: true }).waitFor();
+const visible = (found) => found.filter({ visible: true }).first();
+await visible(page.getByRole("button", { name: "More Actions" })).click();
+await visible(page.getByRole("menuitem", { name: "Send an Update" })).click();
+await visible(page.getByText("Update ID")).waitFor();
 await shoot(page, "update", { clip: { x: 64, y: 48, width: 1376, height: 680 } });
 
 await page.goto(`${ui}/workflows/start-workflow?workflowId=replay-${delivery.id}&taskQueue=earshot&workflowType=replay_delivery`);

@@ -143,6 +143,9 @@ func listed(t *testing.T, archive, list string) {
 	require.NoError(t, err)
 	require.Greater(t, len(info.Deps), 50)
 	for _, m := range info.Deps {
+		if m.Path == "earshot/sdk/go" {
+			m.Version = "1.2.3" // of the program, because it comes from the same commit
+		}
 		require.Contains(t, urls, "pkg:golang/"+m.Path+"@"+m.Version)
 	}
 	require.Contains(t, urls, "pkg:npm/%40stoplight/elements@9.0.25", "the viewer of the reference")

@@ -39,7 +39,11 @@ func partsOf(program string, o options, created time.Time) ([]byte, error) {
 	}
 	components := []cdx.Component{part("std", strings.TrimPrefix(info.GoVersion, "go"), "")}
 	for _, m := range info.Deps {
-		if m.Replace != nil {
+		switch {
+		case m.Replace == nil:
+		case strings.HasPrefix(m.Replace.Path, "./"): // the Go SDK, which has the version of the program
+			m.Version = o.version
+		default:
 			m = m.Replace
 		}
 		components = append(components, part(m.Path, m.Version, m.Sum))
