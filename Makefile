@@ -129,11 +129,12 @@ browser: withstack ## test public boards, and the widget on another site, in Chr
 screenshots: build ## take the pictures of docs/images again, from a demo in Chromium; needs Node and Chromium (make needs)
 	@e2e/browser/screenshots.sh
 
-lint: linters ## run gofmt, go vet, golangci-lint and workflowcheck
+lint: linters ## check the format, go vet, golangci-lint, workflowcheck, and prose that is hard to read
 	@wrong=$$(gofmt -l */) && test -z "$$wrong" || { echo "make lint: gofmt -w" $$wrong >&2; exit 1; }
 	@go vet ./... && go vet -C sdk/go ./...
 	@"$(LINTERS)/golangci-lint" run && cd sdk/go && "$(LINTERS)/golangci-lint" run
 	@"$(LINTERS)/workflowcheck" -test=false ./workflows
+	@go test -C tools/prose ./... >/dev/null && go run -C tools/prose . $(CURDIR)
 
 image: ## build the container image and its SBOM into .earshot/image, without a container engine; ARGS='--arch arm64' selects the architecture
 	@go run -C tools/deploy ./image $(ARGS)

@@ -18,8 +18,8 @@ import (
 	"earshot/internal/testkit/apptest"
 )
 
-// lookEvery is the interval between two checks of a condition.
-const lookEvery = 10 * time.Millisecond
+// pollInterval is the interval between two checks of a condition.
+const pollInterval = 10 * time.Millisecond
 
 // hold locks a post's row until release.
 func hold(t *testing.T, app *apptest.App, post string) (release func()) {
@@ -46,7 +46,7 @@ func awaitWaiting(t *testing.T, app *apptest.App, n int) {
 		err := c.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity
 WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&waiting)
 		return err == nil && waiting >= n
-	}, testkit.Wait, lookEvery)
+	}, testkit.Wait, pollInterval)
 }
 
 // Requests that arrive together form a group, so that one connection waits for the post. Later

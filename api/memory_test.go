@@ -63,7 +63,7 @@ func TestLargeBodiesThatDripKeepSmallOnesFromNothing(t *testing.T) {
 	require.Eventually(t, func() bool {
 		a, err := request(t.Context(), app, http.MethodPost, posts, n.Key, large)
 		return err == nil && a.Status == http.StatusUnprocessableEntity
-	}, testkit.Wait, lookEvery)
+	}, testkit.Wait, pollInterval)
 }
 
 // unreadWriter is a client that doesn't read its answer until it is released.

@@ -47,5 +47,5 @@ func TestAnswersThatNobodyReadsLeaveTheProcessItsMemory(t *testing.T) {
 	require.Eventually(t, func() bool {
 		a, err := request(t.Context(), app, http.MethodGet, path, n.Key, "")
 		return err == nil && a.Status == http.StatusOK
-	}, testkit.Wait, lookEvery)
+	}, testkit.Wait, pollInterval)
 }

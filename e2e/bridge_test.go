@@ -59,7 +59,7 @@ func TestTheBridgeEndsAtTheFirstSignalWhateverItWaitsFor(t *testing.T) {
 		default:
 			return false
 		}
-	}, waitLimit, lookEvery)
+	}, waitLimit, pollInterval)
 	require.Zero(t, cmd.ProcessState.ExitCode())
 	require.Empty(t, s.log.String(), "nobody is told of what was given up")
 }
@@ -73,7 +73,7 @@ func TestTheBridgeAnswersWhenAGatewaySaysByADateWhenToComeBack(t *testing.T) {
 	s := p.run(cmd)
 	_, err := io.WriteString(stdin, listTools)
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { return strings.Contains(s.log.String(), "\n") }, waitLimit, lookEvery)
+	require.Eventually(t, func() bool { return strings.Contains(s.log.String(), "\n") }, waitLimit, pollInterval)
 	require.Regexp(t, `"retry_after":3[56]\d\d\b`, s.log.String())
 	require.Regexp(t, `Try again in 3[56]\d\d seconds\.`, s.log.String())
 	require.Contains(t, s.log.String(), `"id":7`)

@@ -34,7 +34,7 @@ func (s *story) tell() {
 		_, data := s.send(http.MethodGet, "/v1/webhooks/"+broken, nil)
 		require.Equal(c, "failures", data["disabledReason"])
 		require.GreaterOrEqual(c, len(s.mails.all()), 3, "refused, tried again, taken")
-	}, 3*waitLimit, lookEvery)
+	}, 3*waitLimit, pollInterval)
 	s.again(fine)
 	s.break500(fine)
 }
@@ -124,7 +124,7 @@ func (s *story) keys() {
 		s.key = revoked
 		status, _ := s.send(http.MethodGet, "/v1/me", nil)
 		return status == http.StatusUnauthorized
-	}, waitLimit, lookEvery)
+	}, waitLimit, pollInterval)
 	s.refused(http.StatusUnauthorized, http.MethodGet, "/v1/me", "", "Authorization", "Bearer "+revoked)
 }
 
@@ -171,7 +171,7 @@ func (s *story) again(webhook string) {
 	require.NoError(s.t, run.Get(s.t.Context(), nil))
 	require.Eventually(s.t, func() bool {
 		return s.first("/v1/webhooks/" + webhook + "/recoveries")["status"] == "completed"
-	}, waitLimit, lookEvery)
+	}, waitLimit, pollInterval)
 }
 
 // break500 stores a URL that can't be opened, which is an error of the service.

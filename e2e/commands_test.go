@@ -69,7 +69,7 @@ func TestAnOperatorMakesListsAndRevokesKeys(t *testing.T) {
 	require.Eventually(t, func() bool {
 		status, _ := p.send(http.MethodGet, "/v1/me", nil)
 		return status == http.StatusUnauthorized
-	}, waitLimit, lookEvery)
+	}, waitLimit, pollInterval)
 	var keys []map[string]any
 	p.json(&keys, "key", "list", "--json")
 	require.Equal(t, "revoked", keys[len(keys)-1]["state"])
@@ -102,7 +102,7 @@ func TestAnOperatorAddsListsAndRemovesMembers(t *testing.T) {
 	require.Eventually(t, func() bool {
 		status, _ := p.send(http.MethodGet, "/v1/me", nil)
 		return status == http.StatusUnauthorized
-	}, waitLimit, lookEvery)
+	}, waitLimit, pollInterval)
 	var left []map[string]any
 	p.json(&left, "member", "list", "--json")
 	require.Len(t, left, 1)
@@ -280,7 +280,7 @@ func TestAnOperatorMakesContactsOfPeopleWithOldActivity(t *testing.T) {
 		var now map[string]any
 		p.json(&now, "contacts", "backfill", "status", fmt.Sprint(status["id"]), "--json")
 		return now["status"] == "completed" && now["existed"] == 1.0
-	}, waitLimit, lookEvery)
+	}, waitLimit, pollInterval)
 
 	for _, refused := range []struct {
 		words     string

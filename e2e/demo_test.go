@@ -31,7 +31,7 @@ func TestTheDemoFillsAnOrganizationOnceAlsoAfterAKill(t *testing.T) {
 	out := testkit.NewLogs()
 	killed.Stdout, killed.Stderr = out, out
 	require.NoError(t, killed.Start())
-	require.Eventually(t, func() bool { return strings.Contains(out.String(), "Ideas: 34 posts") }, commandTimeout, lookEvery, "the demo is not filled")
+	require.Eventually(t, func() bool { return strings.Contains(out.String(), "Ideas: 34 posts") }, commandTimeout, pollInterval, "the demo is not filled")
 	require.NoError(t, killed.Process.Kill())
 	require.Error(t, killed.Wait())
 
@@ -79,6 +79,6 @@ func (s *stack) hasDemo(t *testing.T) {
 	require.Len(t, webhooks, 1)
 	require.True(t, webhooks[0].Enabled)
 	failed := c.Deliveries.List(t.Context(), webhooks[0].ID, sdk.ListDeliveriesParams{Status: sdk.DeliveryStatusFailed})
-	require.Eventually(t, func() bool { return len(all(t, failed.All())) == 8 }, waitLimit, lookEvery,
+	require.Eventually(t, func() bool { return len(all(t, failed.All())) == 8 }, waitLimit, pollInterval,
 		"the receiver refuses 4 declined posts and 4 published entries")
 }

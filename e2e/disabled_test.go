@@ -31,7 +31,7 @@ func TestAKillBetweenTheDisablingAndTheMailLosesNeitherAndRepeatsNone(t *testing
 		all.Go(func() { p.post() })
 	}
 	all.Wait()
-	require.Eventually(t, func() bool { return p.first("/v1/webhooks")["disabledReason"] == "failures" }, waitLimit, lookEvery)
+	require.Eventually(t, func() bool { return p.first("/v1/webhooks")["disabledReason"] == "failures" }, waitLimit, pollInterval)
 	running.kill()
 	require.NoError(t, os.Remove(mailbox))
 	p.serve()
@@ -40,7 +40,7 @@ func TestAKillBetweenTheDisablingAndTheMailLosesNeitherAndRepeatsNone(t *testing
 		require.NoError(t, err)
 		return len(files)
 	}
-	require.Eventually(t, func() bool { return mails() > 0 }, afterKill, lookEvery)
+	require.Eventually(t, func() bool { return mails() > 0 }, afterKill, pollInterval)
 	require.Equal(t, 1, mails())
 	require.Equal(t, false, p.first("/v1/webhooks")["enabled"])
 }

@@ -47,7 +47,7 @@ func awaitPosts(t *testing.T, r *testkit.Receiver, posts []string) {
 			}
 		}
 		return true
-	}, afterKill, lookEvery, "not every acknowledged post arrived")
+	}, afterKill, pollInterval, "not every acknowledged post arrived")
 }
 
 // TestNothingAcknowledgedIsLostWhenTheProcessIsKilled kills the process in the middle of a burst,
@@ -119,7 +119,7 @@ func TestAnAPIWithoutAWorkerHasStartedWhatTheOneBeforeItLeft(t *testing.T) {
 	p := newProgram(t, testkit.Database(t), settingsOf(namespace)...)
 	p.worker()
 	sweep := dial(t, namespace).ScheduleClient().GetHandle(t.Context(), workflows.SweepSchedule)
-	require.Eventually(t, func() bool { return sweep.Pause(t.Context(), client.SchedulePauseOptions{}) == nil }, waitLimit, lookEvery)
+	require.Eventually(t, func() bool { return sweep.Pause(t.Context(), client.SchedulePauseOptions{}) == nil }, waitLimit, pollInterval)
 	// Port 1 refuses connections, so this process commits and gets no further.
 	cutOff := p.start([]string{"serve", "--no-worker"}, "TEMPORAL_ADDRESS=127.0.0.1:1")
 	p.awaitStatus("/healthz", http.StatusOK)
@@ -182,7 +182,7 @@ func TestAnOrderlyStopFinishesTheAttemptThatIsUnderWay(t *testing.T) {
 	id := p.post()
 	require.Zero(t, <-stopped, "exit code of an orderly stop")
 	p.serve()
-	require.Eventually(t, func() bool { return p.deliveryStatus() == "succeeded" }, waitLimit, lookEvery)
+	require.Eventually(t, func() bool { return p.deliveryStatus() == "succeeded" }, waitLimit, pollInterval)
 	require.Equal(t, map[string]int{id: 1}, arrived(t, r))
 }
 
@@ -206,7 +206,7 @@ func TestASecondSignalEndsTheProcessAtOnce(t *testing.T) {
 		default:
 			return false
 		}
-	}, waitLimit, lookEvery)
+	}, waitLimit, pollInterval)
 	require.Equal(t, -1, running.cmd.ProcessState.ExitCode(), "ended by the signal, not by the drain")
 }
 

@@ -76,7 +76,7 @@ func runReceiver(t *testing.T, s sample) {
 	url := fmt.Sprintf("http://127.0.0.1:%d/hook", port)
 	now, old := time.Now(), time.Now().Add(-webhook.Tolerance-time.Minute)
 	body := []byte(`{"event":"post.created","post":{"title":"Grüße, \"PDF\""}}`)
-	require.Eventually(t, func() bool { return attempt(url, now, body, body, guideSecret) == http.StatusNoContent }, waitLimit, lookEvery,
+	require.Eventually(t, func() bool { return attempt(url, now, body, body, guideSecret) == http.StatusNoContent }, waitLimit, pollInterval,
 		"a genuine delivery: %s", output)
 	require.Equal(t, http.StatusNoContent, attempt(url, now, body, body, newerSecret, guideSecret), "while the secret is rotated: %s", output)
 	require.Equal(t, http.StatusBadRequest, attempt(url, now, body, append(body, ' '), guideSecret), "another body")

@@ -40,7 +40,7 @@ func TestAContainersCheckNeedsNoSettingOfItsOwn(t *testing.T) {
 	require.Eventually(t, func() bool {
 		out, err = p.command("health", "--ready")
 		return err == nil
-	}, waitLimit, lookEvery)
+	}, waitLimit, pollInterval)
 	require.JSONEq(t, `{"status":"ready","checks":{"postgres":"ok","schema":"ok","temporal":"ok","worker":"ok"}}`, out)
 	require.Zero(t, w.signal(os.Interrupt))
 

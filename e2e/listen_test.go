@@ -46,7 +46,7 @@ func (s *process) says(pattern string) (found string) {
 			found = groups[len(groups)-1]
 		}
 		return groups != nil
-	}, waitLimit, lookEvery, "it never said %s", pattern)
+	}, waitLimit, pollInterval, "it never said %s", pattern)
 	return found
 }
 
@@ -91,7 +91,7 @@ func TestListenForwardsDeliveriesUnchangedAndTheTargetsAnswerDecides(t *testing.
 		require.Equal(t, "Service-Webhooks/1.0", got.Header.Get("User-Agent"))
 		require.Equal(t, "application/json", got.Header.Get("Content-Type"))
 	}
-	require.Eventually(t, func() bool { return p.first("/v1/webhooks/"+webhook+"/deliveries?status=pending") == nil }, waitLimit, lookEvery)
+	require.Eventually(t, func() bool { return p.first("/v1/webhooks/"+webhook+"/deliveries?status=pending") == nil }, waitLimit, pollInterval)
 	var shown []map[string]any
 	for line := range strings.Lines(l.log.String()) {
 		var d map[string]any
@@ -125,7 +125,7 @@ func TestListenSaysThatATargetIsDownAndTheServiceHearsABadGateway(t *testing.T) 
 	require.Eventually(t, func() bool {
 		d := p.first("/v1/webhooks/" + webhook + "/deliveries")
 		return d != nil && d["lastResponseStatus"] == 502.0
-	}, waitLimit, lookEvery)
+	}, waitLimit, pollInterval)
 	_, logged := p.send(http.MethodGet, "/v1/webhooks/"+webhook+"/deliveries/"+fmt.Sprint(p.first("/v1/webhooks/" + webhook + "/deliveries")["id"]), nil)
 	require.Contains(t, fmt.Sprint(logged), gone.URL+" can't be reached")
 	for _, secret := range []string{"ines", "pass-word", "to-ken"} {

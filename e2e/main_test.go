@@ -25,8 +25,8 @@ const (
 	commandTimeout = 6 * time.Minute
 	// waitLimit bounds waits for things that are immediate on an idle machine.
 	waitLimit = 30 * time.Second
-	// lookEvery is the interval between checks of a condition.
-	lookEvery = 50 * time.Millisecond
+	// pollInterval is the interval between checks of a condition.
+	pollInterval = 50 * time.Millisecond
 )
 
 // repository is the root directory, with tools/go.mod and temporal-dev.yaml.

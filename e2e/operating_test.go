@@ -47,7 +47,7 @@ func (r *recipes) awaitState(delivery, webhook, want string) {
 	require.EventuallyWithT(r.t, func(c *assert.CollectT) {
 		status, _ := r.state(delivery, webhook)
 		require.Equal(c, want, status)
-	}, waitLimit, lookEvery)
+	}, waitLimit, pollInterval)
 }
 
 // TestEveryCommandOfTheRecipesDoesWhatTheRecipeSays plays the situations of docs/operating.md in
@@ -61,7 +61,7 @@ func TestEveryCommandOfTheRecipesDoesWhatTheRecipeSays(t *testing.T) {
 	log := "/v1/webhooks/" + webhook + "/deliveries"
 	r.receiver.Answer(func(int, testkit.Received) int { return http.StatusInternalServerError })
 	r.post()
-	require.Eventually(t, func() bool { return r.first(log)["attemptCount"] == 1.0 }, waitLimit, lookEvery)
+	require.Eventually(t, func() bool { return r.first(log)["attemptCount"] == 1.0 }, waitLimit, pollInterval)
 	delivery := r.first(log)["id"].(string)
 	r.vars = append(r.vars, "WEBHOOK="+webhook, "DELIVERY="+delivery)
 
@@ -80,7 +80,7 @@ func TestEveryCommandOfTheRecipesDoesWhatTheRecipeSays(t *testing.T) {
 	require.Contains(t, r.do("recover"), `"eventType":"webhook.test"`)
 	require.Eventually(t, func() bool {
 		return r.first("/v1/webhooks/" + webhook + "/recoveries")["status"] == "completed"
-	}, waitLimit, lookEvery)
+	}, waitLimit, pollInterval)
 	require.Contains(t, r.do("find-recovery"), `"replayed":3`)
 
 	require.Contains(t, r.do("recover-all"), `"status":"running"`)
@@ -141,7 +141,7 @@ func (r *recipes) failed(log string, n int) {
 			d := r.first(log)
 			id, _ = d["id"].(string)
 			return d["status"] == "pending" && d["attemptCount"] == 1.0
-		}, waitLimit, lookEvery)
+		}, waitLimit, pollInterval)
 		r.stack.mustRun("env", "TEMPORAL_ADDRESS="+r.stack.sourced("TEMPORAL_ADDRESS"),
 			"temporal", "workflow", "update", "execute", "--workflow-id", id, "--name", "give_up")
 	}
@@ -159,5 +159,5 @@ func (r *recipes) disabled(t *testing.T, webhook string) {
 	all.Wait()
 	require.Eventually(t, func() bool {
 		return r.first("/v1/webhooks")["disabledReason"] == "failures"
-	}, waitLimit, lookEvery, "webhook %s", webhook)
+	}, waitLimit, pollInterval, "webhook %s", webhook)
 }

@@ -149,7 +149,7 @@ func (p *program) serveAlone(settings ...string) *process {
 func (p *program) worker(settings ...string) *process {
 	p.t.Helper()
 	s := p.start([]string{"worker"}, settings...)
-	require.Eventually(p.t, func() bool { return strings.Contains(s.log.String(), `"worker runs"`) }, waitLimit, lookEvery)
+	require.Eventually(p.t, func() bool { return strings.Contains(s.log.String(), `"worker runs"`) }, waitLimit, pollInterval)
 	return s
 }
 
@@ -162,7 +162,7 @@ func (p *program) awaitStatus(path string, status int) {
 		}
 		_ = answer.Body.Close()
 		return answer.StatusCode == status
-	}, waitLimit, lookEvery, "%s never answered %d", path, status)
+	}, waitLimit, pollInterval, "%s never answered %d", path, status)
 }
 
 // signal sends a signal and waits for the end. The exit code is -1 after a kill.

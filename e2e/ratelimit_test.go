@@ -112,7 +112,7 @@ func statusOf(url, key string) int {
 
 // awaitAnswer waits until a process answers.
 func awaitAnswer(ctx context.Context, url string) {
-	for looks := time.NewTicker(lookEvery); ; {
+	for looks := time.NewTicker(pollInterval); ; {
 		select {
 		case <-ctx.Done():
 			return
@@ -145,7 +145,7 @@ func TestThreeReplicasKeepOneRateLimitWhileTheyAreKilled(t *testing.T) {
 	await := func(what string, more int, statuses ...int) {
 		t.Helper()
 		wanted := got.count(statuses...) + more
-		require.Eventually(t, func() bool { return got.count(statuses...) >= wanted }, waitLimit, lookEvery, what)
+		require.Eventually(t, func() bool { return got.count(statuses...) >= wanted }, waitLimit, pollInterval, what)
 	}
 	for range kills {
 		await("some pass", 50+rand.IntN(300), http.StatusOK)

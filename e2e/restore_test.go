@@ -138,7 +138,7 @@ func (d *deployment) attempted() (workflow string) {
 	require.Eventually(d.t, func() bool {
 		return d.sql(&workflow, `SELECT workflow_id FROM (SELECT * FROM deliveries ORDER BY id DESC LIMIT 1) d
 			WHERE status = 'pending' AND attempt_count > 0 AND lease_until IS NULL`) == nil
-	}, waitLimit, lookEvery)
+	}, waitLimit, pollInterval)
 	return workflow
 }
 
@@ -168,7 +168,7 @@ func (d *deployment) await(what, question string) {
 		var holds bool
 		require.NoError(collect, d.sql(&holds, question))
 		require.True(collect, holds, what)
-	}, afterKill, lookEvery)
+	}, afterKill, pollInterval)
 }
 
 // quiet waits until all deliveries have ended in the database and all runs in Temporal.
@@ -180,7 +180,7 @@ func (d *deployment) quiet() {
 	const all = "WorkflowType IN ('deliver_webhooks', 'publish_changelog', 'recover_webhook', 'failure_streak')"
 	require.EventuallyWithT(d.t, func(collect *assert.CollectT) {
 		require.Empty(collect, there(collect, d.client, runs(collect, d.client, all+" AND ExecutionStatus = 'Running'")))
-	}, afterKill, lookEvery, "every run ends")
+	}, afterKill, pollInterval, "every run ends")
 	requireNoFailedTask(d.t, d.client, there(d.t, d.client, runs(d.t, d.client, all)))
 }
 

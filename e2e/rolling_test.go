@@ -74,7 +74,7 @@ func (l *load) await(t *testing.T, n int) {
 	t.Helper()
 	count := func() int { l.mu.Lock(); defer l.mu.Unlock(); return len(l.posts) }
 	before := count()
-	require.Eventually(t, func() bool { return count() >= before+n }, waitLimit, lookEvery)
+	require.Eventually(t, func() bool { return count() >= before+n }, waitLimit, pollInterval)
 }
 
 // dial returns a client of the namespace in the options.
@@ -106,7 +106,7 @@ func awaitDeliveryRuns(t *testing.T, c client.Client) []*workflow.WorkflowExecut
 	const deliveries = "WorkflowType = 'deliver_webhooks'"
 	require.EventuallyWithT(t, func(collect *assert.CollectT) {
 		require.Empty(collect, runs(collect, c, deliveries+" AND ExecutionStatus = 'Running'"))
-	}, afterKill, lookEvery)
+	}, afterKill, pollInterval)
 	return runs(t, c, deliveries)
 }
 
@@ -217,5 +217,5 @@ func makeCurrent(t *testing.T, namespace client.Options, build string) {
 		out, code = s.run(binary, "worker", "deployment", "set-current-version",
 			"--deployment-name", "earshot", "--build-id", build, "--yes")
 		return code == 0
-	}, waitLimit, lookEvery, "%s", out)
+	}, waitLimit, pollInterval, "%s", out)
 }

@@ -48,7 +48,7 @@ func (o *rollout) publish(entry string) {
 	o.must(http.MethodPatch, "/v1/changelog/"+entry, map[string]any{"publishedAt": "2020-01-01T09:00:00Z"})
 	require.Eventually(o.t, func() bool {
 		return o.describe(entry).GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED
-	}, afterKill, lookEvery)
+	}, afterKill, pollInterval)
 }
 
 // retry makes the next attempt of a delivery immediately, instead of in an hour.

@@ -199,13 +199,13 @@ func runReadme(t *testing.T, n *nodeProject) {
 	for _, line := range []string{
 		"Export dashboards as PDF: 1\n", "Somebody changed it: ", `Earshot("identify", "eyJ`, " post.created\n", " vote.created\n",
 	} {
-		require.Eventually(t, func() bool { return strings.Contains(said.String(), line) }, waitLimit, lookEvery, "%s: %s", line, said)
+		require.Eventually(t, func() bool { return strings.Contains(said.String(), line) }, waitLimit, pollInterval, "%s: %s", line, said)
 	}
 	// The loop asks for the next event first and then waits for it.
 	require.Eventually(t, func() bool {
 		saved, err := os.ReadFile(filepath.Join(n.dir, "checkpoint"))
 		return err == nil && strings.HasSuffix(strings.TrimSpace(said.String()), string(saved)+" vote.created")
-	}, waitLimit, lookEvery, "%s", said)
+	}, waitLimit, pollInterval, "%s", said)
 
 	url, now := fmt.Sprintf("http://127.0.0.1:%d/hook", port), time.Now()
 	body := []byte(`{"event":"post.created","post":{"title":"Grüße"}}`)

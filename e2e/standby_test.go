@@ -89,7 +89,7 @@ func (p *program) setUpTemporal() client.Client {
 	require.Eventually(p.t, func() bool {
 		_, err := c.ListWorkflow(p.t.Context(), &workflowservice.ListWorkflowExecutionsRequest{Query: "DeliveryID = 'none'"})
 		return err == nil
-	}, waitLimit, lookEvery)
+	}, waitLimit, pollInterval)
 	return c
 }
 
@@ -174,7 +174,7 @@ func (b *book) load(p *program, stop <-chan struct{}) {
 				select {
 				case <-stop:
 					return
-				case <-time.After(lookEvery): // Twenty posts a second from each goroutine are enough load.
+				case <-time.After(pollInterval): // Twenty posts a second from each goroutine are enough load.
 				}
 			}
 		})
@@ -189,7 +189,7 @@ func (b *book) check(t *testing.T, database string, kills ...check.Kill) check.R
 	require.Eventually(t, func() bool {
 		n, err := check.Pending(t.Context(), database)
 		return err == nil && n == 0
-	}, swept, lookEvery, "deliveries are pending")
+	}, swept, pollInterval, "deliveries are pending")
 	report, err := check.Run(t.Context(), check.Input{
 		LedgerPath: b.path, Database: database, Acknowledged: b.acknowledged, Kills: kills,
 		MaxAttempts: 5, DisabledAfter: 50, Endpoints: b.endpoints,
@@ -232,12 +232,12 @@ func TestAStandbyIsPromotedInTheMiddleOfARunAndNothingAcknowledgedIsLost(t *test
 	end := sync.OnceFunc(func() { close(stop); <-stopped })
 	t.Cleanup(end)
 	began := time.Now()
-	require.Eventually(t, func() bool { return b.since(began) >= 100 }, waitLimit, lookEvery)
+	require.Eventually(t, func() bool { return b.since(began) >= 100 }, waitLimit, pollInterval)
 	killed := time.Now()
 	primary.Kill()
 	require.NoError(t, standby.Promote(t.Context()))
 	promoted := time.Now()
-	require.Eventually(t, func() bool { return b.since(promoted) >= 100 }, waitLimit, lookEvery, "the API goes on")
+	require.Eventually(t, func() bool { return b.since(promoted) >= 100 }, waitLimit, pollInterval, "the API goes on")
 	end()
 	t.Logf("promoted after %s; other answers: %v", promoted.Sub(killed), b.refused)
 	for status := range b.refused {

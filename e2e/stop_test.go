@@ -64,7 +64,7 @@ func TestAStopFailsNoRequestOfClientsThatHeedReadiness(t *testing.T) {
 			}
 		})
 	}
-	require.Eventually(t, func() bool { return answered.Load() > 10*clients }, waitLimit, lookEvery)
+	require.Eventually(t, func() bool { return answered.Load() > 10*clients }, waitLimit, pollInterval)
 	all.Go(func() {
 		told := 0
 		for ask := (&http.Client{Timeout: waitLimit}); ; {

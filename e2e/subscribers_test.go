@@ -124,12 +124,12 @@ func TestKillsInTheMiddleOfAWindowAndOfItsEMailsLoseNoneAndRepeatAtMostTheOneUnd
 	launched <- running
 	<-running.ended
 	p.serve()
-	require.Eventually(t, func() bool { return server.people() == people }, afterDigestKill, lookEvery)
+	require.Eventually(t, func() bool { return server.people() == people }, afterDigestKill, pollInterval)
 	require.Eventually(t, func() bool {
 		var left int
 		err := c.QueryRow(t.Context(), "SELECT (SELECT count(*) FROM subscriber_mails) + (SELECT count(*) FROM subscriber_updates)").Scan(&left)
 		return err == nil && left == 0
-	}, afterDigestKill, lookEvery)
+	}, afterDigestKill, pollInterval)
 	twice := 0
 	for _, ids := range server.taken {
 		require.LessOrEqual(t, len(ids), 2)

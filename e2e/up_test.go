@@ -85,7 +85,7 @@ func TestTheStackOfADeveloper(t *testing.T) {
 		running := s.result("up", "--detach", "--json")
 		require.Equal(t, "already_running", running.Status)
 		require.NoError(t, syscall.Kill(running.PID, syscall.SIGKILL))
-		require.Eventually(t, func() bool { return s.result("down", "--json").Status == "not_running" }, waitLimit, lookEvery)
+		require.Eventually(t, func() bool { return s.result("down", "--json").Status == "not_running" }, waitLimit, pollInterval)
 		require.Equal(t, "started", s.result("up", "--detach", "--json").Status)
 		require.Equal(t, key, s.sourced("EARSHOT_API_KEY"))
 		require.Len(t, s.boards(), 2)
@@ -145,7 +145,7 @@ func (s *stack) upInForeground() *foreground {
 	f.cmd = s.command(s.t.Context(), earshot(), "up")
 	f.cmd.Stdout, f.cmd.Stderr = f.out, f.out
 	require.NoError(s.t, f.cmd.Start())
-	require.Eventually(s.t, func() bool { return strings.Contains(f.out.String(), "Ctrl-C stops everything") }, commandTimeout, lookEvery,
+	require.Eventually(s.t, func() bool { return strings.Contains(f.out.String(), "Ctrl-C stops everything") }, commandTimeout, pollInterval,
 		"the stack doesn't come up")
 	return f
 }

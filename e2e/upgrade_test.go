@@ -174,7 +174,7 @@ func (f *fleet) through(i int, requests func(p *program)) {
 func (f *fleet) worker(binary string) *process {
 	f.t.Helper()
 	p := f.run(exec.Command(binary, "worker"))
-	require.Eventually(f.t, func() bool { return strings.Contains(p.log.String(), `"worker runs"`) }, waitLimit, lookEvery)
+	require.Eventually(f.t, func() bool { return strings.Contains(p.log.String(), `"worker runs"`) }, waitLimit, pollInterval)
 	return p
 }
 
@@ -243,7 +243,7 @@ func (t *traffic) await(n int) {
 	t.f.t.Helper()
 	count := func() int { t.mu.Lock(); defer t.mu.Unlock(); return len(t.posts) }
 	before := count()
-	require.Eventually(t.f.t, func() bool { return count() >= before+n }, afterKill, lookEvery)
+	require.Eventually(t.f.t, func() bool { return count() >= before+n }, afterKill, pollInterval)
 }
 
 func (t *traffic) end() {

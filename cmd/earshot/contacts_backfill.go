@@ -26,8 +26,8 @@ const (
 	// handOver bounds the attempt of the command to start the workflow. A sweep starts it a minute
 	// later otherwise.
 	handOver = 5 * time.Second
-	// lookEvery is the polling interval of a waiting command.
-	lookEvery = 500 * time.Millisecond
+	// pollInterval is the polling interval of a waiting command.
+	pollInterval = 500 * time.Millisecond
 )
 
 func newBackfillCommand() *cobra.Command {
@@ -160,7 +160,7 @@ func (a *admin) beginBackfill(ctx context.Context, w backfill.Wanted) (*backfill
 // stop the backfill.
 func waitForBackfill(cmd *cobra.Command, service *backfill.Service, made *db.ContactBackfill, asJSON bool) error {
 	fmt.Fprintf(cmd.ErrOrStderr(), "%s looks for %d addresses\n", made.ID, made.Addresses)
-	tick := time.NewTicker(lookEvery)
+	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	for told := made.Addresses; ; {
 		select {

@@ -40,7 +40,7 @@ func newFakeAPI(t *testing.T, name string) *fakeAPI {
 func (a *fakeAPI) awaitNotice(t *testing.T) {
 	t.Helper()
 	before := a.asked.Load()
-	require.Eventually(t, func() bool { return a.asked.Load() >= before+2 }, waitTimeout, lookEvery)
+	require.Eventually(t, func() bool { return a.asked.Load() >= before+2 }, waitTimeout, pollInterval)
 }
 
 func newBalancerOf(t *testing.T, of ...*fakeAPI) *balancer {

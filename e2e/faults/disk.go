@@ -72,7 +72,7 @@ func (r *run) fillDisk(ctx context.Context, disk string) error {
 		if err := fill(filler); err != nil {
 			return err
 		}
-		if err := pause(ctx, lookEvery); err != nil {
+		if err := pause(ctx, pollInterval); err != nil {
 			return err
 		}
 	}

@@ -54,7 +54,7 @@ func (r *run) exhaust(ctx context.Context) (held int, err error) {
 	for range dialers {
 		all.Go(func() { hold(dialing, ours, taken) })
 	}
-	for err == nil && pause(dialing, 5*lookEvery) == nil {
+	for err == nil && pause(dialing, 5*pollInterval) == nil {
 		// End all other connections. The harness takes the free slots before the service's pools do,
 		// or in the next round.
 		_, err = ender.Exec(ctx, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
@@ -79,7 +79,7 @@ func hold(ctx context.Context, url string, taken chan<- *pgx.Conn) {
 	for ctx.Err() == nil {
 		c, err := pgx.Connect(ctx, url)
 		if err != nil {
-			_ = pause(ctx, lookEvery) // No connection is free.
+			_ = pause(ctx, pollInterval) // No connection is free.
 			continue
 		}
 		taken <- c

@@ -87,7 +87,7 @@ func TestALinkThatIsSilentPassesOnLaterWhatWasSentMeanwhile(t *testing.T) {
 	for _, conn := range []net.Conn{before, during} {
 		_, err := conn.Write([]byte("ping"))
 		require.NoError(t, err)
-		require.NoError(t, conn.SetReadDeadline(time.Now().Add(lookEvery)))
+		require.NoError(t, conn.SetReadDeadline(time.Now().Add(pollInterval)))
 		_, err = conn.Read(make([]byte, 1))
 		require.ErrorIs(t, err, os.ErrDeadlineExceeded, "nothing comes through")
 		require.NoError(t, conn.SetReadDeadline(time.Time{}))

@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// lookEvery is the interval between checks of a condition.
-	lookEvery = 20 * time.Millisecond
+	// pollInterval is the interval between checks of a condition.
+	pollInterval = 20 * time.Millisecond
 	// waitTimeout bounds every wait, on a busy machine too. The longest wait is 2 min, for an
 	// activity without heartbeats that a kill interrupted.
 	waitTimeout = 4 * time.Minute
@@ -290,7 +290,7 @@ func (s *service) stop() {
 func await(ctx context.Context, what string, holds func() bool) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, waitTimeout, errors.Errorf("waited %s for %s in vain", waitTimeout, what))
 	defer cancel()
-	tick := time.NewTicker(lookEvery)
+	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	for !holds() {
 		select {

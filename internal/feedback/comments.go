@@ -45,7 +45,7 @@ func (s *Service) CreateComment(ctx context.Context, on publicid.Post, in NewCom
 		ID: publicid.NewComment(), OrganizationID: author.OrganizationID, PostID: on, ParentID: parent,
 		BodyText: in.Body.Text, BodyJSON: in.Body.document(), AuthorUserID: &author.ID, EmailHash: &hash, CreatedAt: at, UpdatedAt: at,
 	}
-	if in.Body.size() <= joinMax && !in.By.Named() {
+	if in.Body.size() <= maxSharedBodyBytes && !in.By.Named() {
 		if made, err := s.commentGroup.Do(ctx, row); made != nil || err != nil {
 			return made, err
 		}

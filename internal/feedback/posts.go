@@ -60,7 +60,7 @@ func (s *Service) CreatePost(ctx context.Context, on publicid.Board, in NewPost)
 	row := newPost(on, in)
 	author := change.CallerOf(ctx).User
 	row.OrganizationID, row.AuthorUserID, row.ContactID = author.OrganizationID, &author.ID, from
-	if len(tags) == 0 && in.Body.size() <= joinMax {
+	if len(tags) == 0 && in.Body.size() <= maxSharedBodyBytes {
 		if made, err := s.postGroup.Do(ctx, row); made != nil || err != nil {
 			return made, err
 		}

@@ -41,9 +41,9 @@ type Service struct {
 	pages        *batch.Keyed[pageKey, checkedPostQuery, placedPage]
 }
 
-// joinMax is the largest body that is written in a shared transaction. Most bodies are far smaller,
+// maxSharedBodyBytes is the largest body that is written in a shared transaction. Most bodies are far smaller,
 // and a group of bodies of this size fits into memory.
-const joinMax = 16 << 10
+const maxSharedBodyBytes = 16 << 10
 
 // readTimeout is the maximum duration of a shared read, the same as for a statement and an
 // operation.

@@ -18,10 +18,10 @@ import (
 const (
 	// migrationLock is the advisory lock of goose's own locker, which earlier releases use.
 	migrationLock = lock.DefaultLockID
-	// lookEvery is the interval between checks of the lock, and of a migration's progress.
-	lookEvery = time.Second
-	// sayAgain is the interval after which the same message is repeated.
-	sayAgain = 15 * time.Second
+	// pollInterval is the interval between checks of the lock, and of a migration's progress.
+	pollInterval = time.Second
+	// repeatInterval is the interval after which the same message is repeated.
+	repeatInterval = 15 * time.Second
 	// goneAfter is how soon Postgres ends a statement whose client process has died.
 	goneAfter = 2 * time.Second
 )
@@ -77,14 +77,14 @@ func (m *migrating) turn(ctx context.Context, c *stdsql.Conn) error {
 		if mine {
 			return nil
 		}
-		if time.Since(told) > sayAgain {
+		if time.Since(told) > repeatInterval {
 			told = time.Now()
 			m.say("waits for another migration: %s", m.otherMigration(ctx, c))
 		}
 		select {
 		case <-ctx.Done():
 			return errors.Wrap(ctx.Err(), "wait for another migration")
-		case <-time.After(lookEvery):
+		case <-time.After(pollInterval):
 		}
 	}
 }

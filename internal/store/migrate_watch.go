@@ -25,10 +25,10 @@ func (m *migrating) watch(ctx context.Context, pid int) (end func()) {
 			select {
 			case <-ctx.Done():
 				return
-			case <-time.After(lookEvery):
+			case <-time.After(pollInterval):
 			}
 			kind, text := m.doing(ctx, pid)
-			if kind == "" || kind == last && time.Since(told) < sayAgain {
+			if kind == "" || kind == last && time.Since(told) < repeatInterval {
 				continue
 			}
 			last, told = kind, time.Now()

@@ -17,8 +17,8 @@ import (
 	"earshot/internal/store"
 )
 
-// most is the maximum number of posts and of entries in an e-mail. Longer lists are not read.
-const most = 100
+// maxNews is the maximum number of posts and of entries in an e-mail. Longer lists are not read.
+const maxNews = 100
 
 // Letter is an e-mail to an end-user.
 type Letter struct {
@@ -145,7 +145,7 @@ func (s *Service) content(ctx context.Context, org *db.Organization, m *Pending,
 		all.Color = *org.Color
 	}
 	if chosen.StatusUpdates {
-		posts, err := s.store.MovedPosts(ctx, m, most+1)
+		posts, err := s.store.MovedPosts(ctx, m, maxNews+1)
 		if err != nil {
 			return nil, err
 		}
@@ -154,7 +154,7 @@ func (s *Service) content(ctx context.Context, org *db.Organization, m *Pending,
 		}
 	}
 	if chosen.Changelog {
-		entries, err := s.store.PublishedEntries(ctx, m, most+1)
+		entries, err := s.store.PublishedEntries(ctx, m, maxNews+1)
 		if err != nil {
 			return nil, err
 		}
@@ -169,11 +169,11 @@ func (s *Service) content(ctx context.Context, org *db.Organization, m *Pending,
 	if len(all.Posts)+len(all.Entries) == 0 {
 		return nil, nil
 	}
-	all.Posts, all.Entries, all.More = cut(all.Posts), cut(all.Entries), len(all.Posts) > most || len(all.Entries) > most
+	all.Posts, all.Entries, all.More = cut(all.Posts), cut(all.Entries), len(all.Posts) > maxNews || len(all.Entries) > maxNews
 	return all, nil
 }
 
-func cut(all []news) []news { return all[:min(len(all), most)] }
+func cut(all []news) []news { return all[:min(len(all), maxNews)] }
 
 // write fills the templates.
 func (p *digestTemplate) write(to *db.Contact, c *content) (*Letter, error) {

@@ -1,0 +1,3 @@
+module earshot/tools/prose
+
+go 1.26.0
