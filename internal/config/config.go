@@ -28,45 +28,45 @@ const DatabaseURL = "DATABASE_URL"
 // Config has all settings of the service. Load fills it; the zero value is not usable.
 type Config struct {
 	DatabaseURL      string `env:"DATABASE_URL" help:"postgres:// URL of the database" mask:"url" required:"true"`
-	DatabaseMaxConns int32  `env:"EARSHOT_DATABASE_MAX_CONNS" envDefault:"32" help:"connections that one process may hold"`
+	DatabaseMaxConns int32  `env:"EARSHOT_DATABASE_MAX_CONNS" envDefault:"32" help:"connections per process"`
 
-	Listen       string        `env:"EARSHOT_LISTEN" envDefault:"127.0.0.1:4280" help:"address of the HTTP server"`
-	DrainDelay   time.Duration `env:"EARSHOT_DRAIN_DELAY" envDefault:"2s" help:"how long a stopping API still answers while /readyz says no; longer than two of a balancer's checks"`
-	DrainTimeout time.Duration `env:"EARSHOT_DRAIN_TIMEOUT" envDefault:"20s" help:"how long a stop waits for requests and attempts"`
-	RateLimit    int           `env:"EARSHOT_RATE_LIMIT" envDefault:"600" help:"requests a minute for each API key"`
+	Listen       string        `env:"EARSHOT_LISTEN" envDefault:"127.0.0.1:4280" help:"address of the API"`
+	DrainDelay   time.Duration `env:"EARSHOT_DRAIN_DELAY" envDefault:"2s" help:"time for which a stopping API still answers while /readyz fails; longer than two checks of the load balancer"`
+	DrainTimeout time.Duration `env:"EARSHOT_DRAIN_TIMEOUT" envDefault:"20s" help:"limit of each part of a stop: requests, starts, workflow tasks, first attempts, later attempts"`
+	RateLimit    int           `env:"EARSHOT_RATE_LIMIT" envDefault:"600" help:"requests per minute and API key, over all processes"`
 
-	PublicOrigin string `env:"EARSHOT_PUBLIC_ORIGIN" help:"where readers of public boards find the service, such as https://feedback.example.com; empty is where each request says that it was sent"`
+	PublicOrigin string `env:"EARSHOT_PUBLIC_ORIGIN" help:"public address for links, feeds and sitemaps, for example https://feedback.example.com; without it, visitors can only act from this machine"`
 
-	DisposableDomains Domains `env:"EARSHOT_DISPOSABLE_DOMAINS" help:"domains of disposable e-mail addresses, with all below them, comma-separated or one a line: nobody acts on public boards with one"`
+	DisposableDomains Domains `env:"EARSHOT_DISPOSABLE_DOMAINS" help:"domains of disposable e-mail addresses, with their subdomains, that cannot vote, post or comment; separated by commas or lines"`
 
-	TrustedProxies []netip.Prefix `env:"EARSHOT_TRUSTED_PROXIES" help:"networks of proxies whose X-Forwarded-For is believed, comma-separated"`
+	TrustedProxies []netip.Prefix `env:"EARSHOT_TRUSTED_PROXIES" help:"networks of proxies whose X-Forwarded-For is trusted, comma-separated"`
 
-	SecretKeys   SecretKeys `env:"EARSHOT_SECRET_KEYS" help:"id:base64 of 32 bytes, comma-separated; the first seals webhook secrets, all open them" mask:"all" required:"true"`
-	EmailHashKey Base64     `env:"EARSHOT_EMAIL_HASH_KEY" help:"base64 of 32 bytes; keys the hashes of e-mail addresses and must never change" mask:"all" required:"true"`
+	SecretKeys   SecretKeys `env:"EARSHOT_SECRET_KEYS" help:"id:base64 of 32 bytes, comma-separated; the first key seals webhook secrets and URLs, and all keys open them. An id has letters, digits, dots, hyphens and underscores" mask:"all" required:"true"`
+	EmailHashKey Base64     `env:"EARSHOT_EMAIL_HASH_KEY" help:"base64 of 32 bytes, for hashes of e-mail addresses; it must never change" mask:"all" required:"true"`
 
 	ContactCapFree       int                  `env:"EARSHOT_CONTACT_CAP_FREE" envDefault:"1000" help:"contacts of an organization on the free plan"`
 	ContactCapPro        int                  `env:"EARSHOT_CONTACT_CAP_PRO" envDefault:"10000" help:"contacts of an organization on the pro plan"`
 	WebhookCap           int                  `env:"EARSHOT_WEBHOOK_CAP" envDefault:"25" help:"webhooks of one organization"`
-	WebhookAllowCIDRs    []netip.Prefix       `env:"EARSHOT_WEBHOOK_ALLOW_CIDRS" help:"inner addresses that webhooks may reach, comma-separated"`
+	WebhookAllowCIDRs    []netip.Prefix       `env:"EARSHOT_WEBHOOK_ALLOW_CIDRS" help:"inner networks that webhooks may reach, comma-separated"`
 	WebhookAllowHTTP     bool                 `env:"EARSHOT_WEBHOOK_ALLOW_HTTP" envDefault:"false" help:"allow webhook URLs without TLS"`
 	WebhookRetryDelays   []time.Duration      `env:"EARSHOT_WEBHOOK_RETRY_DELAYS" envDefault:"30s,2m,10m,1h" help:"delays before attempts 2 to 5; shorten them for tests only"`
-	WebhookDisableCounts WebhookDisableCounts `env:"EARSHOT_WEBHOOK_DISABLE_COUNTS" envDefault:"deliveries" help:"what counts towards the 50 failures in a row that disable a webhook: deliveries that failed for good, or attempts"`
-	CommentEditWindow    time.Duration        `env:"EARSHOT_COMMENT_EDIT_WINDOW" envDefault:"15m" help:"how long after its creation a comment can be edited; 0 is for ever"`
+	WebhookDisableCounts WebhookDisableCounts `env:"EARSHOT_WEBHOOK_DISABLE_COUNTS" envDefault:"deliveries" help:"the failures of which 50 in a row disable a webhook: deliveries that failed for good, or attempts"`
+	CommentEditWindow    time.Duration        `env:"EARSHOT_COMMENT_EDIT_WINDOW" envDefault:"15m" help:"time for edits of a comment; 0 is no limit"`
 	EventFeed            bool                 `env:"EARSHOT_EVENT_FEED" envDefault:"true" help:"keep events that no webhook subscribes to, and serve GET /v1/events"`
-	Retention            time.Duration        `env:"EARSHOT_RETENTION" envDefault:"720h" help:"how long events, deliveries and their attempts are kept; 0 is for ever"`
-	DeliveryGroupMax     int                  `env:"EARSHOT_DELIVERY_GROUP_MAX" envDefault:"60" help:"deliveries that one workflow may carry; 1 turns groups off"`
+	Retention            time.Duration        `env:"EARSHOT_RETENTION" envDefault:"720h" help:"age limit of events, deliveries and attempts, at least 24h; 0 is no limit"`
+	DeliveryGroupMax     int                  `env:"EARSHOT_DELIVERY_GROUP_MAX" envDefault:"60" help:"deliveries per workflow; 1 turns groups off"`
 
-	SMTP     SMTP        `env:"EARSHOT_SMTP_URL" help:"the mail server: smtp://user:password@host:587, smtps://host:465 or smtp+plain://host:25" mask:"url"`
-	MailFrom MailAddress `env:"EARSHOT_MAIL_FROM" help:"the sender of e-mails, such as Earshot <no-reply@example.com>"`
+	SMTP     SMTP        `env:"EARSHOT_SMTP_URL" help:"mail server: smtp://user:password@host:587, smtps://host:465 or smtp+plain://host:25" mask:"url"`
+	MailFrom MailAddress `env:"EARSHOT_MAIL_FROM" help:"sender of e-mails, for example Earshot <no-reply@example.com>; required with a mail server"`
 	// MailPerSecond is the limit of all processes together.
-	MailPerSecond    int    `env:"EARSHOT_MAIL_PER_SECOND" envDefault:"10" help:"e-mails to end-users a second, of all processes together: as many as the mail server takes"`
-	MailBounceSecret string `env:"EARSHOT_MAIL_BOUNCE_SECRET" help:"what whoever tells of bounced e-mails has to know, at least 32 characters; empty takes none" mask:"all"`
-	MailDir          string `env:"EARSHOT_MAIL_DIR" help:"without a mail server: the directory that e-mails are written into, for development"`
+	MailPerSecond    int    `env:"EARSHOT_MAIL_PER_SECOND" envDefault:"10" help:"e-mails to end-users per second, over all processes"`
+	MailBounceSecret string `env:"EARSHOT_MAIL_BOUNCE_SECRET" help:"secret for reports of bounced e-mails, at least 32 characters; empty refuses reports" mask:"all"`
+	MailDir          string `env:"EARSHOT_MAIL_DIR" help:"directory for e-mails without a mail server, for development"`
 
-	WorkerDeployment string `env:"EARSHOT_WORKER_DEPLOYMENT" help:"name of the worker deployment in Temporal; empty is no versioning"`
+	WorkerDeployment string `env:"EARSHOT_WORKER_DEPLOYMENT" help:"name of the worker deployment in Temporal; empty is no versioning, and then the build id is empty too"`
 	WorkerBuildID    string `env:"EARSHOT_WORKER_BUILD_ID" help:"version of this program within the worker deployment"`
 	HealthListen     string `env:"EARSHOT_HEALTH_LISTEN" envDefault:"127.0.0.1:4283" help:"address of /healthz and /readyz of a worker without the API"`
-	MetricsListen    string `env:"EARSHOT_METRICS_LISTEN" help:"address of the metrics; empty is none"`
+	MetricsListen    string `env:"EARSHOT_METRICS_LISTEN" help:"address of the metrics; empty is off"`
 	Profiles         bool   `env:"EARSHOT_PROFILES" envDefault:"false" help:"serve Go's profiles at /debug/pprof beside the metrics"`
 
 	LogLevel  slog.Level `env:"EARSHOT_LOG_LEVEL" envDefault:"info" help:"debug, info, warn or error"`

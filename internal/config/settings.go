@@ -50,12 +50,12 @@ var temporalSettings = []Setting{
 	{Temporal: true, Name: "TEMPORAL_ADDRESS", Default: "localhost:7233", Help: "host:port of Temporal"},
 	{Temporal: true, Name: "TEMPORAL_NAMESPACE", Default: "default", Help: "namespace of the workflows"},
 	{Temporal: true, Name: temporalAPIKey, Help: "key for Temporal Cloud; turns TLS on", Secret: true},
-	{Temporal: true, Name: "TEMPORAL_TLS", Help: "true for TLS without a certificate of our own; any of the following turns it on too"},
-	{Temporal: true, Name: "TEMPORAL_TLS_SERVER_CA_CERT_PATH", Help: "file with the authority of Temporal's certificate, unless the system knows it"},
-	{Temporal: true, Name: "TEMPORAL_TLS_SERVER_NAME", Help: "name in Temporal's certificate, if it isn't that of the address"},
-	{Temporal: true, Name: "TEMPORAL_TLS_CLIENT_CERT_PATH", Help: "file with our certificate, for mTLS"},
+	{Temporal: true, Name: "TEMPORAL_TLS", Help: "true for TLS without a client certificate; each of the following turns TLS on too"},
+	{Temporal: true, Name: "TEMPORAL_TLS_SERVER_CA_CERT_PATH", Help: "file with the authority of Temporal's certificate, unless the system has it"},
+	{Temporal: true, Name: "TEMPORAL_TLS_SERVER_NAME", Help: "name in Temporal's certificate, if the address has another"},
+	{Temporal: true, Name: "TEMPORAL_TLS_CLIENT_CERT_PATH", Help: "file with the client certificate, for mTLS"},
 	{Temporal: true, Name: "TEMPORAL_TLS_CLIENT_KEY_PATH", Help: "file with its key"},
-	{Temporal: true, Name: "TEMPORAL_TLS_DISABLE_HOST_VERIFICATION", Help: "true takes any name in Temporal's certificate"},
+	{Temporal: true, Name: "TEMPORAL_TLS_DISABLE_HOST_VERIFICATION", Help: "true accepts any name in Temporal's certificate"},
 }
 
 const temporalAPIKey = "TEMPORAL_API_KEY" //nolint:gosec // the name of a variable

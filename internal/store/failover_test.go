@@ -113,8 +113,9 @@ func newLink(t *testing.T, database string) (*link, string) {
 			l.mu.Lock()
 			l.conns = append(l.conns, near, far)
 			l.mu.Unlock()
-			go func() { _, _ = io.Copy(near, far) }()
-			go func() { _, _ = io.Copy(far, near) }()
+			// Each end hears of the other's end. pgx waits up to 15 s for Postgres to close a canceled connection.
+			go func() { _, _ = io.Copy(near, far); _ = near.Close() }()
+			go func() { _, _ = io.Copy(far, near); _ = far.Close() }()
 		}
 	}()
 	t.Cleanup(l.cut)
