@@ -49,12 +49,12 @@ func (s *stack) writeCosts(ctx context.Context, o options, all []measurement.Cos
 	}
 	return writeFile("bench/costs.md", fmt.Sprintf(`# Measured per event
 
-Written by `+"`make bench ARGS=\"-costs -write\"`"+`, of %d runs of %s the one in the middle. %s
+Written by `+"`make bench ARGS=\"-costs -write\"`"+`, the median of %d runs of %s. %s
 
-An event is a post by REST with one delivery to a receiver that answers at once. p50 and p99 are milliseconds from when the request was due
-to the arrival, the others of processor time for each event. `+"`bench/scaling/costs.json`"+` has the same figures, and
-[docs/scaling.md](../docs/scaling.md) what follows from them. The log's bytes depend on how long ago the last checkpoint was, because the first
-change of a page after it writes the whole page.
+An event is a post by REST with one delivery to a receiver that answers at once. p50 and p99 are milliseconds from the time at which the request
+was due to the arrival. The other columns are milliseconds of processor time per event. `+"`bench/scaling/costs.json`"+` has the same figures, and
+[docs/scaling.md](../docs/scaling.md) draws conclusions. The bytes of the log depend on the time since the last checkpoint, because the first
+change of a page after a checkpoint writes the whole page.
 
 %s`, o.runs, o.period, machine, costTable(all).markdown()))
 }

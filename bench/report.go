@@ -152,24 +152,22 @@ func (s *stack) writeResults(ctx context.Context, o options, subjects []subject,
 	var text strings.Builder
 	fmt.Fprintf(&text, `# Results
 
-Written by `+"`make bench ARGS=-write`"+`, in %s. %s
+By `+"`make bench ARGS=-write`"+`, in %s. %s
 
-Each figure is the median of %d runs, each of %s (a floor's: half as long; a burst: %d posts), with the range of all; %d connections, and half
-of them where there is no webhook. After each run its ledger was checked: everything acknowledged is there once, counters are the
-numbers of rows, and each webhook came once with a signature that verifies. Without a rate requests follow each other as fast as they
-go, and the comparison is of speeds; with one they don't wait for each other, latency counts from when a request was due, and the comparison
-is of the p50. What is read: %s.
+Each figure is the median of %d runs of %s, with their range. A floor runs half as long; a burst has %d posts. Measurements with a webhook use %d
+connections, the others half of them. After each run the ledger is checked: every acknowledged write is there once, counters equal the rows,
+and each webhook arrived once with a valid signature. Without a rate, requests follow each other at once, and the speeds are compared. With a
+rate, latency counts from the time at which a request was due, and the p50 are compared. Data: %s.
 
 ## Figures
 %s
 ## Processor time for each operation
-Client is the load with its receiver. The time of a whole run is shared among its operations, so what the processes do without any load
-counts too, which shows at low rates.
+The client is the load with its receiver. An operation's time is the time of the whole run divided by its operations. It contains
+the work of idle processes, which shows at low rates.
 
 %s
 ## Memory
-The most that each process had in its life, in MiB; of Postgres the most that all of its processes had together at the end of a run, what
-they share counted once.
+Peak memory of each process, in MiB. For Postgres: the largest sum of its processes at the end of a run, with shared memory counted once.
 
 %s`, took.Round(time.Second), machine, o.runs, o.period, o.posts, o.connections, s.sizeText(ctx), figures(subjects, results).markdown(),
 		processes(subjects, results).markdown(), s.memoryTable().markdown())
@@ -191,9 +189,9 @@ func (s *stack) sizeText(ctx context.Context) string {
 		(SELECT coalesce(max(vote_count), 0) FROM posts WHERE organization_id = o.id) FROM organizations o WHERE name = $1`, seeding.Organization).
 		Scan(&size.Contacts, &size.Posts, &size.Votes)
 	if err != nil {
-		return "nothing that was seeded"
+		return "no seeded organization"
 	}
-	return fmt.Sprintf("an organization of %d contacts and %d posts, one of which has %d votes", size.Contacts, size.Posts, size.Votes)
+	return fmt.Sprintf("an organization with %d contacts and %d posts, one of them with %d votes", size.Contacts, size.Posts, size.Votes)
 }
 
 func writeFile(name, text string) error {
