@@ -47,7 +47,7 @@ func votesByMail(t *testing.T, v *visitor) {
 	page := v.read(t, at)
 	require.Equal(t, at+"/-/vote", page.link("Vote for this"))
 	v.fill(t, at+"/-/vote", v.filled(v.address("ada")))
-	require.Contains(t, v.read(t, v.home+"/-/sent").text(t), "Look into your mailbox")
+	require.Contains(t, v.read(t, v.home+"/-/sent").text(t), "Check your mailbox")
 	require.Empty(t, v.votes(t, post), "not before it is confirmed")
 	link, text := v.link(t, v.address("ada"), 1)
 	require.NotContains(t, text, "Ada")

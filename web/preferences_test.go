@@ -171,7 +171,7 @@ func followed(t *testing.T, r *reader) {
 	for _, path := range []string{r.unsubscribe, r.preferences} {
 		a := r.do(t, http.MethodGet, path, nil, "Accept-Language", "de")
 		require.Equal(t, http.StatusOK, a.StatusCode, a.body)
-		require.Contains(t, a.body, "Worüber Sie per E-Mail informiert werden")
+		require.Contains(t, a.body, "Ihre E-Mail-Einstellungen")
 		require.Equal(t, "private, no-store", a.Header.Get("Cache-Control"))
 		require.NotContains(t, a.body, r.email, "whoever has the link learns nothing of the person")
 		require.Regexp(t, `name="statusUpdates" value="1" checked>`, a.body)
@@ -183,7 +183,7 @@ func followed(t *testing.T, r *reader) {
 func chosen(t *testing.T, r *reader) {
 	a := r.choose(t, url.Values{"changelog": {"1"}})
 	require.Equal(t, http.StatusOK, a.StatusCode, a.body)
-	require.Contains(t, a.body, "This is what counts from now on")
+	require.Contains(t, a.body, "Your settings are saved")
 	require.Equal(t, []any{false, true}, []any{r.subscriber(t)["statusUpdates"], r.subscriber(t)["changelog"]})
 	post := r.post2(t)
 	r.isTold(t, post, 1)

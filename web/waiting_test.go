@@ -29,16 +29,16 @@ func (v *visitor) moderate(t *testing.T) {
 func waitsByMail(t *testing.T, v *visitor) {
 	v.moderate(t)
 	form := v.do(t, http.MethodGet, v.at+"/-/new", nil)
-	require.Contains(t, form.text(t), "It appears once somebody has looked at it.")
+	require.Contains(t, form.text(t), "It appears after a moderator has approved it.")
 	v.fill(t, v.at+"/-/new", v.filled(v.address("bob"), "title", "Purple mode", "text", "Please"))
 	link, text := v.link(t, v.address("bob"), 1)
 	require.NotContains(t, text, "published")
 	shown := v.do(t, http.MethodGet, link, nil).text(t)
-	require.Contains(t, shown, "It is sent when you press the button, and appears once somebody has looked at it.")
+	require.Contains(t, shown, "It is sent when you press the button, and appears after a moderator has approved it.")
 	require.NotContains(t, shown, "published")
 	done := v.press(t, link)
 	require.Equal(t, http.StatusOK, done.StatusCode)
-	require.Contains(t, done.text(t), "What you have written appears once somebody has looked at it.")
+	require.Contains(t, done.text(t), "Your text appears after a moderator has approved it.")
 	require.Equal(t, v.home, done.link("Boards"))
 	require.NotNil(t, v.cookie, "the address was confirmed")
 	require.Equal(t, http.StatusGone, v.press(t, link).StatusCode, "the link is used up")
@@ -65,7 +65,7 @@ func waitsOfTheKnown(t *testing.T, v *visitor) {
 	v.known(t)
 	at := v.at + "/dark-mode"
 	require.NotContains(t, v.do(t, http.MethodGet, at+"/-/vote", nil).text(t), "looked at")
-	require.Contains(t, v.do(t, http.MethodGet, at+"/-/comment", nil).text(t), "It appears once somebody has looked at it.")
+	require.Contains(t, v.do(t, http.MethodGet, at+"/-/comment", nil).text(t), "It appears after a moderator has approved it.")
 	done := v.do(t, http.MethodPost, at+"/-/comment", url.Values{"text": {"Purple"}})
 	require.Equal(t, http.StatusSeeOther, done.StatusCode)
 	require.Equal(t, v.home+"/-/waits", done.Header.Get("Location"))
@@ -76,7 +76,7 @@ func waitsOfTheKnown(t *testing.T, v *visitor) {
 func waitsInGerman(t *testing.T, v *visitor) {
 	v.moderate(t)
 	form := v.do(t, http.MethodGet, v.at+"/-/new", nil, "Accept-Language", "de")
-	require.Contains(t, form.text(t), "Es erscheint, sobald es jemand angesehen hat.")
+	require.Contains(t, form.text(t), "Es erscheint, sobald die Moderation es freigegeben hat.")
 	require.Contains(t, v.read(t, v.home+"/-/waits", "Accept-Language", "de").text(t), "Danke, es erscheint bald")
 }
 
@@ -97,7 +97,7 @@ func queueIsFull(t *testing.T, v *visitor) {
 		for _, path := range []string{at + "/-/comment", v.at + "/-/new"} {
 			a := v.do(t, method, path, form)
 			require.Equal(t, http.StatusForbidden, a.StatusCode, path)
-			require.Contains(t, a.text(t), "Too many posts and comments wait to be looked at")
+			require.Contains(t, a.text(t), "Too many posts and comments are waiting")
 		}
 	}
 	require.Equal(t, http.StatusOK, v.do(t, http.MethodGet, at+"/-/vote", nil).StatusCode)
@@ -124,7 +124,7 @@ func TestADisposableAddressIsToldAtItsFieldThatItCantBeUsed(t *testing.T) {
 	unchanged := v.Watch(t)
 	a := v.do(t, http.MethodPost, v.at+"/-/new", v.filled("ada@eu.mailinator.example", "title", ""))
 	require.Equal(t, http.StatusUnprocessableEntity, a.StatusCode)
-	for _, told := range []string{"This kind of address can’t be used here.", "Please write a title"} {
+	for _, told := range []string{"Disposable addresses can’t be used here.", "Please write a title"} {
 		require.Contains(t, a.text(t), told)
 	}
 	require.Contains(t, a.body, `value="ada@eu.mailinator.example"`)

@@ -62,7 +62,7 @@ func frameActs(t *testing.T, v *visitor) {
 		v.fillFrame(t, at+path, v.filled(v.address("ada"), more...))
 	}
 	sent := v.read(t, at+"/-/sent")
-	require.Contains(t, sent.text(t), "Look into your mailbox")
+	require.Contains(t, sent.text(t), "Check your mailbox")
 	require.Equal(t, at, sent.link("Posts"))
 	require.Empty(t, v.votes(t, post), "not before it is confirmed")
 	require.Eventually(t, func() bool { return len(v.letters(t, v.address("ada"))) == 3 }, testkit.Wait, 20*time.Millisecond)

@@ -38,5 +38,5 @@ export const send = async (page, form, fields, button) => {
     await form.getByRole("button", { name: button }).click();
     answer = await posted;
   } while (answer.status() === 422);
-  await form.getByRole("heading", { name: "Look into your mailbox" }).waitFor();
+  await form.getByRole("heading", { name: "Check your mailbox" }).waitFor();
 };

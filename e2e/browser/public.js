@@ -64,7 +64,7 @@ await confirm(quentin, used, "Your vote counts");
 await quentin.getByRole("link", { name: "Dark mode" }).click();
 await quentin.getByText("1 vote", { exact: true }).waitFor();
 await quentin.goto(used);
-await quentin.getByRole("heading", { name: "This link does nothing any more" }).waitFor();
+await quentin.getByRole("heading", { name: "This link is no longer valid" }).waitFor();
 told("a vote counts once its link was used, and once");
 
 // The browser of a known visitor asks for no name again.
@@ -73,7 +73,7 @@ await quentin.getByRole("link", { name: "Write a comment" }).click();
 await quentin.getByLabel("Text").fill("At night, please.");
 await quentin.getByRole("button", { name: "Write a comment" }).click();
 await quentin.getByText("At night, please.").waitFor();
-await quentin.getByRole("button", { name: "Take my vote back" }).click();
+await quentin.getByRole("button", { name: "Remove my vote" }).click();
 await quentin.getByText("0 votes", { exact: true }).waitFor();
 await quentin.getByRole("button", { name: "Vote for this" }).click();
 await quentin.getByText("1 vote", { exact: true }).waitFor();
@@ -108,7 +108,7 @@ await focus(kim.getByLabel("Your name"));
 await kim.keyboard.type("Kim");
 await focus(kim.getByLabel("Your e-mail address"));
 await kim.keyboard.type("kim@example.com");
-const sent = kim.getByRole("heading", { name: "Look into your mailbox" });
+const sent = kim.getByRole("heading", { name: "Check your mailbox" });
 do { // again if the service rejects it as too quick for a person
   await focus(kim.getByRole("button", { name: "Vote for this" }));
   await Promise.all([kim.waitForNavigation(), kim.keyboard.press("Enter")]);
@@ -162,7 +162,7 @@ await vera.goto(`${home}/ideas/dark-mode`);
 await vera.getByRole("button", { name: "Vote for this" }).click();
 await vera.getByText("You have voted for this.").waitFor();
 assert.deepEqual(await contacts(), [], "a vote without the opt-in makes no contact");
-await vera.getByRole("button", { name: "Take my vote back" }).click();
+await vera.getByRole("button", { name: "Remove my vote" }).click();
 await vera.getByRole("button", { name: "Forget me" }).click();
 assert.deepEqual(await vera.context().cookies(), []);
 told("who was exported and erased is gone from the pages, and comes back by nothing but a new act");
@@ -188,10 +188,10 @@ const states = {
   confirmed: [`${home}/ideas/dark-mode/-/confirmed/vote`],
   preferences: [PREFERENCES],
   chosen: [PREFERENCES, async (page) => {
-    await page.getByLabel("Everything that is new in the changelog").check();
+    await page.getByLabel("All news of the changelog").check();
     await page.getByRole("button", { name: "Save" }).click();
     await page.getByRole("status").waitFor();
-    assert.equal(await page.getByLabel("Everything that is new in the changelog").isChecked(), true);
+    assert.equal(await page.getByLabel("All news of the changelog").isChecked(), true);
   }],
   missing: [`${home}/nothing`],
 };
