@@ -77,7 +77,7 @@ func (r *readiness) show(m telemetry.Meter) {
 	if len(r.checks) == 0 {
 		return
 	}
-	m.Gauge("earshot_ready", "Whether what the service needs is there, as /readyz has it.", func(set telemetry.Set) {
+	m.Gauge("earshot_ready", "1 if the dependency is available, or 0, as in /readyz.", func(set telemetry.Set) {
 		checks, _ := r.current(context.Background()).body["checks"].(gin.H)
 		for name, word := range checks {
 			up := 0.0

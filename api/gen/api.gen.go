@@ -550,7 +550,7 @@ func (e SubmissionReason) Valid() bool {
 	}
 }
 
-// AllPostsSort The order of posts: `newest` goes by creation, newest first; `updated` has the latest change last, and a
+// AllPostsSort The order of posts. `newest` sorts by creation, newest first. `updated` has the latest change last and a
 // `syncCursor`.
 type AllPostsSort string
 
@@ -562,28 +562,28 @@ type APIKey = APIKeyFields
 
 // APIKeyFields An API key, without the key itself.
 type APIKeyFields struct {
-	// CreatedAt A moment, RFC 3339 in UTC.
+	// CreatedAt A time in RFC 3339 format and in UTC.
 	CreatedAt Timestamp `json:"createdAt"`
 
-	// ExpiresAt When the key ends by itself; null if it doesn't.
+	// ExpiresAt The time at which the key expires; null if it never expires.
 	ExpiresAt nullable.Nullable[time.Time] `json:"expiresAt"`
 
 	// ID An API key's id.
 	ID APIKeyID `json:"id"`
 
-	// LastUsedAt When the key was last used, to the minute; null if it never was.
+	// LastUsedAt The time of the key's last use, to the minute; null before the first use.
 	LastUsedAt nullable.Nullable[time.Time] `json:"lastUsedAt"`
 
-	// Name What the key is named, trimmed.
+	// Name The key's name, trimmed.
 	Name APIKeyName `json:"name"`
 
-	// Prefix The key's first 12 characters, to recognise it by.
+	// Prefix The key's first 12 characters, to recognise the key.
 	Prefix string `json:"prefix"`
 
-	// RevokedAt When the key was revoked, if it was.
+	// RevokedAt The time of the key's revocation; null if it is not revoked.
 	RevokedAt nullable.Nullable[time.Time] `json:"revokedAt"`
 
-	// Scope What the key may do. `read:write` covers `read`.
+	// Scope The permissions of the key. `read:write` includes `read`.
 	Scope APIKeyScope `json:"scope"`
 
 	// UserID The member that the key acts as.
@@ -598,14 +598,14 @@ type APIKeyList struct {
 	// Data The keys, oldest first.
 	Data []APIKey `json:"data"`
 
-	// NextCursor Pass it as `cursor` to get the next page; null on the last one.
+	// NextCursor Pass it as `cursor` to get the next page; null on the last page.
 	NextCursor nullable.Nullable[NextCursor] `json:"nextCursor"`
 }
 
-// APIKeyName What the key is named, trimmed.
+// APIKeyName The key's name, trimmed.
 type APIKeyName = string
 
-// APIKeyScope What the key may do. `read:write` covers `read`.
+// APIKeyScope The permissions of the key. `read:write` includes `read`.
 type APIKeyScope string
 
 // APIKeyWithSecret defines model for ApiKeyWithSecret.
@@ -613,7 +613,7 @@ type APIKeyWithSecret struct {
 	// Embedded struct due to allOf(#/components/schemas/ApiKeyFields)
 	APIKeyFields `yaml:",inline"`
 	// Embedded fields due to inline allOf schema
-	// Key The key itself. It is shown this once.
+	// Key The key itself. The API shows it only once.
 	Key string `json:"key"`
 }
 
@@ -622,7 +622,7 @@ type APIKeyWithSecretEnvelope struct {
 	Data APIKeyWithSecret `json:"data"`
 }
 
-// ApprovedSubmission What came of it, either the one or the other.
+// ApprovedSubmission The result of the approval, either a post or a comment.
 type ApprovedSubmission struct {
 	// Comment The comment; null for a post.
 	Comment nullable.Nullable[Comment] `json:"comment"`
@@ -633,43 +633,43 @@ type ApprovedSubmission struct {
 
 // ApprovedSubmissionEnvelope defines model for ApprovedSubmissionEnvelope.
 type ApprovedSubmissionEnvelope struct {
-	// Data What came of it, either the one or the other.
+	// Data The result of the approval, either a post or a comment.
 	Data ApprovedSubmission `json:"data"`
 }
 
 // AuditEntry defines model for AuditEntry.
 type AuditEntry struct {
-	// Action The operation, by its `operationId`; `createOrganization` and `backfillContacts` are the operator's. Open: more
-	// may be added.
+	// Action The operation, by its `operationId`. Only the operator runs `createOrganization` and
+	// `backfillContacts`. Open: more may be added.
 	//
 	//
 	// Examples: createWebhook
 	Action string `json:"action"`
 
-	// Actor Who did it.
+	// Actor The actor of the change.
 	Actor struct {
-		// APIKeyID The key.
+		// APIKeyID The API key; null for the operator.
 		APIKeyID nullable.Nullable[string] `json:"apiKeyId"`
 
 		// Kind `member` for a request, `operator` for the command line of the service.
 		Kind AuditEntryActorKind `json:"kind"`
 
-		// MemberID The member whose key it was.
+		// MemberID The member of the key; null for the operator.
 		MemberID nullable.Nullable[string] `json:"memberId"`
 	} `json:"actor"`
 
-	// CreatedAt A moment, RFC 3339 in UTC.
+	// CreatedAt A time in RFC 3339 format and in UTC.
 	CreatedAt Timestamp `json:"createdAt"`
 
-	// ID The id of an entry of the audit trail.
+	// ID The id of an entry in the audit trail.
 	ID AuditEntryID `json:"id"`
 
-	// Resource What it was done to.
+	// Resource The changed resource.
 	Resource struct {
-		// ID Its id. It may be gone.
+		// ID The id of the resource. The resource may no longer exist.
 		ID string `json:"id"`
 
-		// Kind What was changed. More may be added.
+		// Kind The kind of resource. More may be added.
 		//
 		// Examples: board
 		Kind string `json:"kind"`
@@ -679,7 +679,7 @@ type AuditEntry struct {
 // AuditEntryActorKind `member` for a request, `operator` for the command line of the service.
 type AuditEntryActorKind string
 
-// AuditEntryID The id of an entry of the audit trail.
+// AuditEntryID The id of an entry in the audit trail.
 type AuditEntryID = string
 
 // AuditList defines model for AuditList.
@@ -687,31 +687,31 @@ type AuditList struct {
 	// Data The entries, newest first.
 	Data []AuditEntry `json:"data"`
 
-	// NextCursor Pass it as `cursor` to get the next page; null on the last one.
+	// NextCursor Pass it as `cursor` to get the next page; null on the last page.
 	NextCursor nullable.Nullable[NextCursor] `json:"nextCursor"`
 }
 
-// BillingState With `read_only` every write is refused.
+// BillingState With `read_only` the API refuses every write.
 type BillingState string
 
-// BlockedWords Words and phrases. What an end-user writes on your web pages with one of them in it, by itself and not as a part of a
-// longer word, waits as a submission, on any board. Case doesn't matter, nor how an accent is written. One that means the
-// same as one before is left out.
+// BlockedWords Words and phrases. An end-user's text on your web pages that contains one of them waits as a submission,
+// on any board. A part of a longer word doesn't count. Case and the encoding of accents don't matter. The
+// service drops an entry that equals an earlier one by these rules.
 type BlockedWords = []string
 
 // Board defines model for Board.
 type Board struct {
-	// CreatedAt A moment, RFC 3339 in UTC.
+	// CreatedAt A time in RFC 3339 format and in UTC.
 	CreatedAt Timestamp `json:"createdAt"`
 
-	// Description What the board is for; empty if nobody said.
+	// Description The purpose of the board; empty if none was given.
 	Description BoardDescription `json:"description"`
 
 	// ID A board's id.
 	ID BoardID `json:"id"`
 
-	// Moderated Whether posts and comments that end-users write on the board's web pages wait as submissions until you approve them.
-	// Votes don't wait, nor does what is written by this API. A new board isn't moderated.
+	// Moderated Whether posts and comments of end-users on the board's web pages wait as submissions until you approve
+	// them. Votes don't wait, nor do posts and comments from this API. A new board isn't moderated.
 	Moderated BoardModerated `json:"moderated"`
 
 	// Name The board's name, trimmed.
@@ -720,8 +720,8 @@ type Board struct {
 	// OrganizationID An organization's id.
 	OrganizationID OrganizationID `json:"organizationId"`
 
-	// Public Whether everybody may read the board on the web, at `/b/{organization}/{board}`, the organization by its
-	// slug or, if it has none, its id. A new board is private.
+	// Public Whether the board is public on the web, at `/b/{organization}/{board}`. The address has the
+	// organization's slug or, without a slug, its id. A new board is private.
 	Public BoardPublic `json:"public"`
 
 	// ShowChangelog Whether the board shows its changelog.
@@ -733,11 +733,11 @@ type Board struct {
 	// Slug The board's name in addresses, unique in the organization.
 	Slug BoardSlug `json:"slug"`
 
-	// UpdatedAt A moment, RFC 3339 in UTC.
+	// UpdatedAt A time in RFC 3339 format and in UTC.
 	UpdatedAt Timestamp `json:"updatedAt"`
 }
 
-// BoardDescription What the board is for; empty if nobody said.
+// BoardDescription The purpose of the board; empty if none was given.
 type BoardDescription = string
 
 // BoardEnvelope defines model for BoardEnvelope.
@@ -753,30 +753,30 @@ type BoardList struct {
 	// Data The boards, oldest first.
 	Data []Board `json:"data"`
 
-	// NextCursor Pass it as `cursor` to get the next page; null on the last one.
+	// NextCursor Pass it as `cursor` to get the next page; null on the last page.
 	NextCursor nullable.Nullable[NextCursor] `json:"nextCursor"`
 }
 
-// BoardModerated Whether posts and comments that end-users write on the board's web pages wait as submissions until you approve them.
-// Votes don't wait, nor does what is written by this API. A new board isn't moderated.
+// BoardModerated Whether posts and comments of end-users on the board's web pages wait as submissions until you approve
+// them. Votes don't wait, nor do posts and comments from this API. A new board isn't moderated.
 type BoardModerated = bool
 
 // BoardName The board's name, trimmed.
 type BoardName = string
 
-// BoardPublic Whether everybody may read the board on the web, at `/b/{organization}/{board}`, the organization by its
-// slug or, if it has none, its id. A new board is private.
+// BoardPublic Whether the board is public on the web, at `/b/{organization}/{board}`. The address has the
+// organization's slug or, without a slug, its id. A new board is private.
 type BoardPublic = bool
 
 // BoardSlug The board's name in addresses, unique in the organization.
 type BoardSlug = string
 
-// CastVoteRequest Whose vote it is, by `contactId` or `externalUserId`, not both. Without either it is the vote of the key's member.
+// CastVoteRequest The voter, given by `contactId` or `externalUserId`, not both. Without either the key's member votes.
 type CastVoteRequest struct {
 	// ContactID The contact that votes.
 	ContactID *string `json:"contactId,omitempty"`
 
-	// CreateContact Whether a contact with that `externalUserId` is made if there is none. `createContact` needs `externalUserId`.
+	// CreateContact Whether to create a contact if none has that `externalUserId`. `createContact` needs `externalUserId`.
 	CreateContact *bool `json:"createContact,omitempty"`
 
 	// ExternalUserID Your own id for the contact that votes.
@@ -789,7 +789,7 @@ type ChangelogEntry struct {
 	BoardID BoardID  `json:"boardId"`
 	Body    RichText `json:"body"`
 
-	// CreatedAt A moment, RFC 3339 in UTC.
+	// CreatedAt A time in RFC 3339 format and in UTC.
 	CreatedAt Timestamp `json:"createdAt"`
 
 	// ID A changelog entry's id.
@@ -798,25 +798,25 @@ type ChangelogEntry struct {
 	// OrganizationID An organization's id.
 	OrganizationID OrganizationID `json:"organizationId"`
 
-	// PostIDs The linked posts, in the order in which they were given.
+	// PostIDs The linked posts, in the order of the request.
 	PostIDs []PostID `json:"postIds"`
 
-	// PublishedAt When the entry was or is to be published; null for a draft.
+	// PublishedAt The past or future time of publication; null for a draft.
 	PublishedAt nullable.Nullable[time.Time] `json:"publishedAt"`
 
 	// Slug The entry's title in addresses, unique on its board.
 	Slug ChangelogSlug `json:"slug"`
 
-	// State Where the entry stands. It follows from `publishedAt`.
+	// State The state of the entry. It follows from `publishedAt`.
 	State ChangelogEntryState `json:"state"`
 
 	// Title The entry's title, trimmed.
 	Title ChangelogTitle `json:"title"`
 
-	// UpdatedAt A moment, RFC 3339 in UTC.
+	// UpdatedAt A time in RFC 3339 format and in UTC.
 	UpdatedAt Timestamp `json:"updatedAt"`
 
-	// Version The version that the entry is about, if it names one.
+	// Version The version that the entry describes; null if it names none.
 	Version nullable.Nullable[string] `json:"version"`
 }
 
@@ -833,18 +833,18 @@ type ChangelogEntryList struct {
 	// Data The changelog entries, newest first.
 	Data []ChangelogEntry `json:"data"`
 
-	// Deleted Those that were deleted, with `includeDeleted` only. They count for `limit`, and may come again.
+	// Deleted The deleted items, only with `includeDeleted`. They count toward `limit`, and an item may appear again.
 	Deleted *Deletions `json:"deleted,omitempty"`
 
-	// NextCursor Pass it as `cursor` to get the next page; null on the last one.
+	// NextCursor Pass it as `cursor` to get the next page; null on the last page.
 	NextCursor nullable.Nullable[NextCursor] `json:"nextCursor"`
 
-	// SyncCursor Where the list goes on, now or later, and only in the order of changes: keep that of the last page, and pass it as
-	// `cursor` to get what changed since.
+	// SyncCursor Continues the list, now or later. Only a list in the order of changes has it. Keep the `syncCursor` of
+	// the last page, and pass it as `cursor` to get later changes.
 	SyncCursor *SyncCursor `json:"syncCursor,omitempty"`
 }
 
-// ChangelogEntryState Where the entry stands. It follows from `publishedAt`.
+// ChangelogEntryState The state of the entry. It follows from `publishedAt`.
 type ChangelogEntryState string
 
 // ChangelogPublishedEvent defines model for ChangelogPublishedEvent.
@@ -864,42 +864,42 @@ type ChangelogSlug = string
 // ChangelogTitle The entry's title, trimmed.
 type ChangelogTitle = string
 
-// Comment A deleted comment stays as a tombstone, with its replies, without body and author.
+// Comment A deleted comment stays as a tombstone with its replies, but without body and author.
 type Comment struct {
-	// AuthorUserID The member that wrote it, or the guest that a contact is; null for a tombstone.
+	// AuthorUserID The member that wrote the comment, or the guest of a contact; null for a tombstone.
 	AuthorUserID nullable.Nullable[UserID] `json:"authorUserId"`
 
 	// Body The text; null for a tombstone.
 	Body nullable.Nullable[RichText] `json:"body"`
 
-	// ContactID The contact that wrote it; null for members, for a tombstone, and for a contact that was deleted.
+	// ContactID The contact that wrote the comment; null for members, for a tombstone and for a deleted contact.
 	ContactID nullable.Nullable[ContactID] `json:"contactId"`
 
-	// CreatedAt A moment, RFC 3339 in UTC.
+	// CreatedAt A time in RFC 3339 format and in UTC.
 	CreatedAt Timestamp `json:"createdAt"`
 
-	// DeletedAt When it was deleted, if it was.
+	// DeletedAt The time of the deletion; null if the comment is not deleted.
 	DeletedAt nullable.Nullable[time.Time] `json:"deletedAt"`
 
 	// ID A comment's id.
 	ID CommentID `json:"id"`
 
-	// ParentID The comment that this one replies to, if it does.
+	// ParentID The parent comment; null if the comment is no reply.
 	ParentID nullable.Nullable[CommentID] `json:"parentId"`
 
 	// PostID A post's id.
 	PostID PostID `json:"postId"`
 
-	// UpdatedAt A moment, RFC 3339 in UTC.
+	// UpdatedAt A time in RFC 3339 format and in UTC.
 	UpdatedAt Timestamp `json:"updatedAt"`
 }
 
 // CommentBodyInput defines model for CommentBodyInput.
 type CommentBodyInput struct {
-	// JSON A rich-text document of any shape, at most 256 KiB, or null. It is kept as it is sent.
+	// JSON A rich-text document of any shape, at most 256 KiB, or null. The service stores it unchanged.
 	JSON RichTextDocument `json:"json,omitempty"`
 
-	// Text The plain form of the text.
+	// Text The text in plain form.
 	Text string `json:"text"`
 }
 
@@ -916,7 +916,7 @@ type CommentCreatedEvent struct {
 
 // CommentEnvelope defines model for CommentEnvelope.
 type CommentEnvelope struct {
-	// Data A deleted comment stays as a tombstone, with its replies, without body and author.
+	// Data A deleted comment stays as a tombstone with its replies, but without body and author.
 	Data Comment `json:"data"`
 }
 
@@ -928,20 +928,21 @@ type CommentList struct {
 	// Data The comments, in threads.
 	Data []Comment `json:"data"`
 
-	// Deleted Those that were deleted, with `includeDeleted` only. They count for `limit`, and may come again.
+	// Deleted The deleted items, only with `includeDeleted`. They count toward `limit`, and an item may appear again.
 	Deleted *Deletions `json:"deleted,omitempty"`
 
-	// NextCursor Pass it as `cursor` to get the next page; null on the last one.
+	// NextCursor Pass it as `cursor` to get the next page; null on the last page.
 	NextCursor nullable.Nullable[NextCursor] `json:"nextCursor"`
 
-	// SyncCursor Where the list goes on, now or later, and only in the order of changes: keep that of the last page, and pass it as
-	// `cursor` to get what changed since.
+	// SyncCursor Continues the list, now or later. Only a list in the order of changes has it. Keep the `syncCursor` of
+	// the last page, and pass it as `cursor` to get later changes.
 	SyncCursor *SyncCursor `json:"syncCursor,omitempty"`
 }
 
-// ConsentBasis The lawful basis on which the contact is kept; it never changes. Open: more values may be added, so don't
-// fail on one that you don't know. So far `sdk_identify`, `admin_created`, `public_interaction_opt_in`, and
-// `legacy_inferred` for rows from before there was an opt-in: don't send those marketing.
+// ConsentBasis The lawful basis for storing the contact; it never changes. Open: more values may be added, so accept
+// unknown values. The values so far are `sdk_identify`, `admin_created`, `public_interaction_opt_in` and
+// `legacy_inferred`. `legacy_inferred` means a contact from before the opt-in existed: don't send it
+// marketing.
 //
 // Examples: sdk_identify, admin_created, public_interaction_opt_in, legacy_inferred
 type ConsentBasis = string
@@ -957,7 +958,7 @@ type Contact struct {
 
 // ContactCreatedEvent defines model for ContactCreatedEvent.
 type ContactCreatedEvent struct {
-	// Contact The contact without its organization, which stands beside it.
+	// Contact The contact without `organizationId`, which is a field of the event.
 	Contact EventContact `json:"contact"`
 	Event   EventType    `json:"event"`
 
@@ -967,7 +968,7 @@ type ContactCreatedEvent struct {
 
 // ContactDeletedEvent defines model for ContactDeletedEvent.
 type ContactDeletedEvent struct {
-	// Contact What is left of a deleted contact, to find it on your side.
+	// Contact The ids of a deleted contact, to find it in your data.
 	Contact EventDeletedContact `json:"contact"`
 	Event   EventType           `json:"event"`
 
@@ -980,16 +981,16 @@ type ContactDetail struct {
 	// Embedded struct due to allOf(#/components/schemas/ContactFields)
 	ContactFields `yaml:",inline"`
 	// Embedded fields due to inline allOf schema
-	// CommentCount How many comments are the contact's, or go by its e-mail address, each once. Exact but for addresses that changed.
+	// CommentCount The number of comments of the contact and of its e-mail address, each counted once. Exact unless an address changed.
 	CommentCount int `json:"commentCount"`
 
 	// OrganizationID An organization's id.
 	OrganizationID OrganizationID `json:"organizationId"`
 
-	// PostCount How many posts the contact is attached to. Exact.
+	// PostCount The exact number of posts of the contact.
 	PostCount int `json:"postCount"`
 
-	// VoteCount How many votes are the contact's, or go by its e-mail address, each once. Exact but for addresses that changed.
+	// VoteCount The number of votes of the contact and of its e-mail address, each counted once. Exact unless an address changed.
 	VoteCount int `json:"voteCount"`
 }
 
@@ -1003,17 +1004,18 @@ type ContactEnvelope struct {
 	Data Contact `json:"data"`
 }
 
-// ContactFields What the API and the events have in common of a contact.
+// ContactFields The fields of a contact that the API and the events share.
 type ContactFields struct {
-	// ConsentBasis The lawful basis on which the contact is kept; it never changes. Open: more values may be added, so don't
-	// fail on one that you don't know. So far `sdk_identify`, `admin_created`, `public_interaction_opt_in`, and
-	// `legacy_inferred` for rows from before there was an opt-in: don't send those marketing.
+	// ConsentBasis The lawful basis for storing the contact; it never changes. Open: more values may be added, so accept
+	// unknown values. The values so far are `sdk_identify`, `admin_created`, `public_interaction_opt_in` and
+	// `legacy_inferred`. `legacy_inferred` means a contact from before the opt-in existed: don't send it
+	// marketing.
 	//
 	//
 	// Examples: sdk_identify, admin_created, public_interaction_opt_in, legacy_inferred
 	ConsentBasis ConsentBasis `json:"consentBasis"`
 
-	// CreatedAt A moment, RFC 3339 in UTC.
+	// CreatedAt A time in RFC 3339 format and in UTC.
 	CreatedAt Timestamp `json:"createdAt"`
 
 	// Currency The ISO 4217 code of the currency of `mrrCents`.
@@ -1025,36 +1027,37 @@ type ContactFields struct {
 	// ExternalUserID Your own id for the end-user, unique in the organization.
 	ExternalUserID nullable.Nullable[string] `json:"externalUserId"`
 
-	// FirstSeenAt A moment, RFC 3339 in UTC.
+	// FirstSeenAt A time in RFC 3339 format and in UTC.
 	FirstSeenAt Timestamp `json:"firstSeenAt"`
 
 	// ID A contact's id.
 	ID ContactID `json:"id"`
 
-	// LastSeenAt A moment, RFC 3339 in UTC.
+	// LastSeenAt A time in RFC 3339 format and in UTC.
 	LastSeenAt Timestamp `json:"lastSeenAt"`
 
-	// Metadata Your own keys with any JSON values, at most 256 KiB in all. Numbers and the order of keys are kept as they are sent.
+	// Metadata Your own keys with any JSON values, at most 256 KiB in total. The service keeps numbers and the order of keys unchanged.
 	Metadata Metadata `json:"metadata"`
 
-	// MRRCents Monthly recurring revenue, in cents of `currency`. Null if and only if `currency` is.
+	// MRRCents Monthly recurring revenue, in cents of `currency`. Null if and only if `currency` is null.
 	MRRCents nullable.Nullable[int64] `json:"mrrCents"`
 
 	// Name The name, trimmed.
 	Name nullable.Nullable[string] `json:"name"`
 
-	// Plan The plan that the end-user is on with you, trimmed.
+	// Plan The end-user's plan with you, trimmed.
 	Plan nullable.Nullable[string] `json:"plan"`
 
-	// Source How the contact came in; it never changes. Open: more values may be added, so don't fail on one that you
-	// don't know. So far `identify` (the identify endpoint), `admin` (an admin or `POST /v1/contacts`),
-	// `public_post`, `public_vote` and `public_comment` (an end-user on a public board who ticked the opt-in).
+	// Source The origin of the contact; it never changes. Open: more values may be added, so accept unknown values.
+	// The values so far are `identify` (the identify endpoint), `admin` (an admin or `POST /v1/contacts`),
+	// `public_post`, `public_vote` and `public_comment`. The last three mean that an end-user ticked the
+	// opt-in on a public board.
 	//
 	//
 	// Examples: identify, admin, public_post, public_vote, public_comment
 	Source ContactSource `json:"source"`
 
-	// UpdatedAt A moment, RFC 3339 in UTC.
+	// UpdatedAt A time in RFC 3339 format and in UTC.
 	UpdatedAt Timestamp `json:"updatedAt"`
 }
 
@@ -1066,30 +1069,31 @@ type ContactList struct {
 	// Data The contacts, in the order of the list.
 	Data []Contact `json:"data"`
 
-	// Deleted Those that were deleted, with `includeDeleted` only. They count for `limit`, and may come again.
+	// Deleted The deleted items, only with `includeDeleted`. They count toward `limit`, and an item may appear again.
 	Deleted *Deletions `json:"deleted,omitempty"`
 
-	// NextCursor Pass it as `cursor` to get the next page; null on the last one.
+	// NextCursor Pass it as `cursor` to get the next page; null on the last page.
 	NextCursor nullable.Nullable[NextCursor] `json:"nextCursor"`
 
-	// SyncCursor Where the list goes on, now or later, and only in the order of changes: keep that of the last page, and pass it as
-	// `cursor` to get what changed since.
+	// SyncCursor Continues the list, now or later. Only a list in the order of changes has it. Keep the `syncCursor` of
+	// the last page, and pass it as `cursor` to get later changes.
 	SyncCursor *SyncCursor `json:"syncCursor,omitempty"`
 }
 
 // ContactSort The order of contacts: by `createdAt`, `lastSeenAt` or `mrrCents`, all descending. Contacts without the
-// value come last, and ties have the newest first. Amounts are compared without regard to their currency.
-// `updated` has the latest change last, and a `syncCursor`; it isn't for `q`.
+// value come last. Among equals the newest contact comes first. Amounts are compared without regard to
+// their currency. `updated` has the latest change last and a `syncCursor`; it can't be combined with `q`.
 type ContactSort string
 
-// ContactSource How the contact came in; it never changes. Open: more values may be added, so don't fail on one that you
-// don't know. So far `identify` (the identify endpoint), `admin` (an admin or `POST /v1/contacts`),
-// `public_post`, `public_vote` and `public_comment` (an end-user on a public board who ticked the opt-in).
+// ContactSource The origin of the contact; it never changes. Open: more values may be added, so accept unknown values.
+// The values so far are `identify` (the identify endpoint), `admin` (an admin or `POST /v1/contacts`),
+// `public_post`, `public_vote` and `public_comment`. The last three mean that an end-user ticked the
+// opt-in on a public board.
 //
 // Examples: identify, admin, public_post, public_vote, public_comment
 type ContactSource = string
 
-// ContactTraits What you know of an end-user. `mrrCents` and `currency` come together: both left out, both null or both
+// ContactTraits The traits of an end-user. `mrrCents` and `currency` belong together: both are absent, both null or both
 // set.
 type ContactTraits struct {
 	// Currency The ISO 4217 code of the currency of `mrrCents`.
@@ -1098,7 +1102,7 @@ type ContactTraits struct {
 	// Email The e-mail address. It is trimmed and lower-cased.
 	Email nullable.Nullable[string] `json:"email,omitempty"`
 
-	// Metadata Your own keys with any JSON values, at most 256 KiB in all. Numbers and the order of keys are kept as they are sent.
+	// Metadata Your own keys with any JSON values, at most 256 KiB in total. The service keeps numbers and the order of keys unchanged.
 	Metadata Metadata `json:"metadata,omitempty"`
 
 	// MRRCents Monthly recurring revenue, in cents of `currency`.
@@ -1107,16 +1111,16 @@ type ContactTraits struct {
 	// Name The name. It is trimmed.
 	Name nullable.Nullable[string] `json:"name,omitempty"`
 
-	// Plan The plan that the end-user is on with you. It is trimmed.
+	// Plan The end-user's plan with you. It is trimmed.
 	Plan nullable.Nullable[string] `json:"plan,omitempty"`
 }
 
 // ContactUpdatedEvent defines model for ContactUpdatedEvent.
 type ContactUpdatedEvent struct {
-	// Changes The traits that changed, by their names, each before and after.
+	// Changes The changed traits by name, each with its old and new value.
 	Changes map[string]TraitChange `json:"changes"`
 
-	// Contact The contact without its organization, which stands beside it.
+	// Contact The contact without `organizationId`, which is a field of the event.
 	Contact EventContact `json:"contact"`
 	Event   EventType    `json:"event"`
 
@@ -1126,33 +1130,33 @@ type ContactUpdatedEvent struct {
 
 // CreateAPIKeyRequest defines model for CreateApiKeyRequest.
 type CreateAPIKeyRequest struct {
-	// ExpiresAt When the key is to end by itself, in the future. Null is the same as leaving it out: it doesn't.
+	// ExpiresAt The time at which the key expires, in the future. Null or no value means that the key never expires.
 	ExpiresAt nullable.Nullable[time.Time] `json:"expiresAt,omitempty"`
 
-	// MemberID The member that the key is to act as; the caller when left out.
+	// MemberID The member that the key acts as. The default is the caller's member.
 	MemberID *string `json:"memberId,omitempty"`
 
-	// Name What the key is named, trimmed.
+	// Name The key's name, trimmed.
 	Name APIKeyName `json:"name"`
 
-	// Scope What the key may do. `read:write` covers `read`.
+	// Scope The permissions of the key. `read:write` includes `read`.
 	Scope APIKeyScope `json:"scope"`
 }
 
 // CreateBoardRequest defines model for CreateBoardRequest.
 type CreateBoardRequest struct {
-	// Description What the board is for; empty if nobody said.
+	// Description The purpose of the board; empty if none was given.
 	Description *BoardDescription `json:"description,omitempty"`
 
-	// Moderated Whether posts and comments that end-users write on the board's web pages wait as submissions until you approve them.
-	// Votes don't wait, nor does what is written by this API. A new board isn't moderated.
+	// Moderated Whether posts and comments of end-users on the board's web pages wait as submissions until you approve
+	// them. Votes don't wait, nor do posts and comments from this API. A new board isn't moderated.
 	Moderated *BoardModerated `json:"moderated,omitempty"`
 
 	// Name The board's name, trimmed.
 	Name BoardName `json:"name"`
 
-	// Public Whether everybody may read the board on the web, at `/b/{organization}/{board}`, the organization by its
-	// slug or, if it has none, its id. A new board is private.
+	// Public Whether the board is public on the web, at `/b/{organization}/{board}`. The address has the
+	// organization's slug or, without a slug, its id. A new board is private.
 	Public *BoardPublic `json:"public,omitempty"`
 
 	// Slug The board's name in addresses, unique in the organization.
@@ -1161,10 +1165,10 @@ type CreateBoardRequest struct {
 
 // CreateChangelogEntryRequest defines model for CreateChangelogEntryRequest.
 type CreateChangelogEntryRequest struct {
-	// Body The text, as a rich-text document, in its plain form, or both. Neither is made from the other.
+	// Body The text, as a rich-text document, in plain form, or both. The service derives neither form from the other.
 	Body *PostBodyInput `json:"body,omitempty"`
 
-	// PublishedAt When to publish the entry, at once if that is past. Null is the same as leaving it out: a draft.
+	// PublishedAt The time of publication. A past time publishes the entry at once. Null or no value makes it a draft.
 	PublishedAt nullable.Nullable[time.Time] `json:"publishedAt,omitempty"`
 
 	// Slug The entry's title in addresses, unique on its board.
@@ -1173,7 +1177,7 @@ type CreateChangelogEntryRequest struct {
 	// Title The entry's title, trimmed.
 	Title ChangelogTitle `json:"title"`
 
-	// Version The version that the entry is about. Null is the same as leaving it out.
+	// Version The version that the entry describes. Null is the same as no value.
 	Version nullable.Nullable[string] `json:"version,omitempty"`
 }
 
@@ -1184,13 +1188,13 @@ type CreateCommentRequest struct {
 	// ContactID The contact that comments.
 	ContactID *string `json:"contactId,omitempty"`
 
-	// CreateContact Whether a contact with that `externalUserId` is made if there is none. `createContact` needs `externalUserId`.
+	// CreateContact Whether to create a contact if none has that `externalUserId`. `createContact` needs `externalUserId`.
 	CreateContact *bool `json:"createContact,omitempty"`
 
 	// ExternalUserID Your own id for the contact that comments.
 	ExternalUserID *string `json:"externalUserId,omitempty"`
 
-	// ParentID The comment to reply to. Null is the same as leaving it out.
+	// ParentID The parent comment. Null is the same as no value.
 	ParentID nullable.Nullable[string] `json:"parentId,omitempty"`
 }
 
@@ -1199,7 +1203,7 @@ type CreateContactRequest struct {
 	// Embedded struct due to allOf(#/components/schemas/ContactTraits)
 	ContactTraits `yaml:",inline"`
 	// Embedded fields due to inline allOf schema
-	// ExternalUserID Your own id for the end-user. Null is the same as leaving it out.
+	// ExternalUserID Your own id for the end-user. Null is the same as no value.
 	ExternalUserID nullable.Nullable[string] `json:"externalUserId,omitempty"`
 }
 
@@ -1208,23 +1212,24 @@ type CreateMemberRequest struct {
 	// Email The e-mail address, unique in the organization. It is trimmed and lower-cased.
 	Email string `json:"email"`
 
-	// Name The member's name, trimmed. It holds no control characters.
+	// Name The member's name, trimmed. It has no control characters.
 	Name MemberName `json:"name"`
 
-	// Role What the member may do beyond the feedback itself: owners manage all members and their keys, admins those of
-	// admins and members. Owners and admins, the 50 oldest of them, get an e-mail when a webhook is disabled.
+	// Role The member's permissions beyond the feedback itself. Owners manage all members and their keys. Admins
+	// manage admins and members, and their keys. The 50 oldest owners and admins get an e-mail when a webhook
+	// is disabled.
 	Role *MemberRole `json:"role,omitempty"`
 }
 
 // CreatePostRequest defines model for CreatePostRequest.
 type CreatePostRequest struct {
-	// Body The text, as a rich-text document, in its plain form, or both. Neither is made from the other.
+	// Body The text, as a rich-text document, in plain form, or both. The service derives neither form from the other.
 	Body *PostBodyInput `json:"body,omitempty"`
 
-	// ContactID The end-user whose feedback it is. Null is the same as leaving it out.
+	// ContactID The contact that gave the feedback. Null is the same as no value.
 	ContactID nullable.Nullable[string] `json:"contactId,omitempty"`
 
-	// TagIDs Ids of tags of the post's board. Repeated ones count once.
+	// TagIDs Ids of tags of the post's board. Repeated ids count once.
 	TagIDs *PostTagIDs `json:"tagIds,omitempty"`
 
 	// Title The post's title, trimmed.
@@ -1233,7 +1238,7 @@ type CreatePostRequest struct {
 
 // CreateTagRequest defines model for CreateTagRequest.
 type CreateTagRequest struct {
-	// Color The tag's colour, as #rgb or #rrggbb in either case. A new tag is `#6b7280`, a grey, without it.
+	// Color The tag's colour, as #rgb or #rrggbb in either case. The default of a new tag is `#6b7280`, a grey.
 	Color *TagColorInput `json:"color,omitempty"`
 
 	// Name The tag's name, trimmed, unique on its board without regard to case.
@@ -1242,28 +1247,28 @@ type CreateTagRequest struct {
 
 // CreateWebhookRequest defines model for CreateWebhookRequest.
 type CreateWebhookRequest struct {
-	// Description What the webhook is for, in your words; null where nothing is said.
+	// Description The purpose of the webhook, in your words; null if none was given.
 	Description nullable.Nullable[WebhookDescription] `json:"description,omitempty"`
 
-	// Events The events to send. Repeated ones count once.
+	// Events The events to subscribe to. Repeated events count once.
 	Events WebhookEvents `json:"events"`
 
-	// MaxPerSecond How many attempts begin within a second, retries among them; null for no limit. After a pause as many may begin at
-	// once. What is beyond it waits its turn, about in the order in which it happened: it isn't dropped, and the wait is
-	// none of the five attempts.
+	// MaxPerSecond The maximum number of attempts that start within a second, including retries; null means no limit. After
+	// a pause, that number of attempts may start at once. Further attempts wait, roughly in the order of their
+	// events. None is dropped, and waiting doesn't count as one of the five attempts.
 	MaxPerSecond nullable.Nullable[WebhookMaxPerSecond] `json:"maxPerSecond,omitempty"`
 
-	// Metadata Your own keys with texts, at most 16 KiB as JSON. No receiver gets to see them. The order of keys isn't kept.
+	// Metadata Your own keys with texts, at most 16 KiB as JSON. The service sends them to no receiver, and doesn't keep the order of keys.
 	Metadata *WebhookMetadata `json:"metadata,omitempty"`
 
-	// URL Where to send events: absolute, https, on a public address, without a user name, a password or a fragment.
-	// A name that leads to an address inside a network is accepted here and refused at each attempt.
+	// URL The address of the receiver: absolute, https, on a public address, without a user name, a password or a
+	// fragment. A host name that resolves to an internal address is accepted here and blocked at each attempt.
 	URL WebhookURL `json:"url"`
 }
 
 // DeleteBoardRequest defines model for DeleteBoardRequest.
 type DeleteBoardRequest struct {
-	// ConfirmName The board's name, exactly as it is.
+	// ConfirmName The exact name of the board.
 	ConfirmName string `json:"confirmName"`
 }
 
@@ -1274,20 +1279,20 @@ type DeletedEnvelope struct {
 
 // DeletedResource defines model for DeletedResource.
 type DeletedResource struct {
-	// ID The id of what was deleted, of the member that was removed or erased, or of the key that was revoked.
+	// ID The id of the deleted resource, of the removed or erased member, or of the revoked key.
 	ID string `json:"id"`
 }
 
 // Deletion defines model for Deletion.
 type Deletion struct {
-	// DeletedAt When it was deleted; for a post whose board was deleted after it, when that was.
+	// DeletedAt The time of the deletion. For a post whose board was deleted later, it is the time of the board's deletion.
 	DeletedAt time.Time `json:"deletedAt"`
 
-	// ID The id of what was deleted.
+	// ID The id of the deleted item.
 	ID string `json:"id"`
 }
 
-// Deletions Those that were deleted, with `includeDeleted` only. They count for `limit`, and may come again.
+// Deletions The deleted items, only with `includeDeleted`. They count toward `limit`, and an item may appear again.
 type Deletions = []Deletion
 
 // Delivery defines model for Delivery.
@@ -1295,27 +1300,28 @@ type Delivery = DeliveryFields
 
 // DeliveryAttempt defines model for DeliveryAttempt.
 type DeliveryAttempt struct {
-	// DurationMs How long it took, in milliseconds.
+	// DurationMs The duration of the attempt, in milliseconds.
 	DurationMs int `json:"durationMs"`
 
-	// Error Why the attempt failed; null if it didn't. Open: more values may be added. So far `dns_error`,
-	// `connection_refused`, `connection_reset`, `timeout`, `tls_error`, `redirect`, `http_status`,
-	// `blocked_address`, `invalid_url`, `webhook_disabled` and `given_up` (by an operator).
+	// Error The reason for the failure; null if the attempt succeeded. Open: more values may be added. The
+	// values so far are `dns_error`, `connection_refused`, `connection_reset`, `timeout`, `tls_error`,
+	// `redirect`, `http_status`, `blocked_address`, `invalid_url`, `webhook_disabled` and `given_up`
+	// (by an operator).
 	//
 	//
 	// Examples: http_status, timeout
 	Error nullable.Nullable[string] `json:"error"`
 
-	// Number Which attempt it was, from 1.
+	// Number The number of the attempt, from 1.
 	Number int `json:"number"`
 
-	// ResponseBody The first 16 KiB of the answer, with anything that isn't UTF-8 replaced; null if there was none.
+	// ResponseBody The first 16 KiB of the response body, with invalid UTF-8 replaced; null without a response.
 	ResponseBody nullable.Nullable[string] `json:"responseBody"`
 
-	// ResponseStatus The HTTP status of the answer; null if there was none.
+	// ResponseStatus The HTTP status of the response; null if there was none.
 	ResponseStatus nullable.Nullable[int] `json:"responseStatus"`
 
-	// StartedAt A moment, RFC 3339 in UTC.
+	// StartedAt A time in RFC 3339 format and in UTC.
 	StartedAt Timestamp `json:"startedAt"`
 }
 
@@ -1324,10 +1330,10 @@ type DeliveryDetail struct {
 	// Embedded struct due to allOf(#/components/schemas/DeliveryFields)
 	DeliveryFields `yaml:",inline"`
 	// Embedded fields due to inline allOf schema
-	// Attempts The attempts, first one first. There are more than five where an operator had a delivery that had failed begin again.
+	// Attempts The attempts, oldest first. A delivery has more than five if an operator restarted it after it failed.
 	Attempts []DeliveryAttempt `json:"attempts"`
 
-	// Payload The body that is sent, one of the payloads in the section "Webhooks".
+	// Payload The body of the delivery, one of the payloads in the section "Webhooks".
 	Payload DeliveryPayload `json:"payload"`
 }
 
@@ -1341,51 +1347,51 @@ type DeliveryEnvelope struct {
 	Data Delivery `json:"data"`
 }
 
-// DeliveryEventType The name of an event that can be delivered. Nobody subscribes to `webhook.test`; it is sent when you ask for it.
+// DeliveryEventType The name of a deliverable event. Webhooks can't subscribe to `webhook.test`; the service sends it on request.
 type DeliveryEventType string
 
 // DeliveryFields A delivery without its payload and attempts.
 type DeliveryFields struct {
-	// AttemptCount How many attempts have ended.
+	// AttemptCount The number of completed attempts.
 	AttemptCount int `json:"attemptCount"`
 
-	// CreatedAt A moment, RFC 3339 in UTC.
+	// CreatedAt A time in RFC 3339 format and in UTC.
 	CreatedAt Timestamp `json:"createdAt"`
 
-	// DeliveredAt When an attempt succeeded; null unless one did.
+	// DeliveredAt The time at which an attempt succeeded; null without a successful attempt.
 	DeliveredAt nullable.Nullable[time.Time] `json:"deliveredAt"`
 
-	// DurationMs How long the last attempt took, in milliseconds.
+	// DurationMs The duration of the last attempt, in milliseconds.
 	DurationMs nullable.Nullable[int] `json:"durationMs"`
 
-	// EventID The id of an event, shared by its deliveries to all webhooks and by replays.
+	// EventID An event's id. All deliveries of the event, including replays, share it.
 	EventID EventID `json:"eventId"`
 
-	// EventType The name of an event that can be delivered. Nobody subscribes to `webhook.test`; it is sent when you ask for it.
+	// EventType The name of a deliverable event. Webhooks can't subscribe to `webhook.test`; the service sends it on request.
 	EventType DeliveryEventType `json:"eventType"`
 
-	// FailedAt When the delivery failed for good; null unless it did.
+	// FailedAt The time at which the delivery failed for good; null if it has not failed.
 	FailedAt nullable.Nullable[time.Time] `json:"failedAt"`
 
 	// ID A delivery's id.
 	ID DeliveryID `json:"id"`
 
-	// LastAttemptAt When the last attempt started; null before the first.
+	// LastAttemptAt The start of the last attempt; null before the first attempt.
 	LastAttemptAt nullable.Nullable[time.Time] `json:"lastAttemptAt"`
 
-	// LastError Why the last attempt failed, in the words of an attempt's `error`; null if it didn't.
+	// LastError The error of the last attempt, with the values of an attempt's `error`; null if it didn't fail.
 	LastError nullable.Nullable[string] `json:"lastError"`
 
-	// LastResponseStatus The HTTP status that the last attempt got; null if it got none.
+	// LastResponseStatus The HTTP status of the last attempt's response; null without a response.
 	LastResponseStatus nullable.Nullable[int] `json:"lastResponseStatus"`
 
-	// NextAttemptAt When the next attempt is due; null once the delivery has ended.
+	// NextAttemptAt The time at which the next attempt is due; null once the status is final.
 	NextAttemptAt nullable.Nullable[time.Time] `json:"nextAttemptAt"`
 
-	// ReplayOf The delivery that this one replays, if it does.
+	// ReplayOf The original delivery of a replay; null if the delivery is no replay.
 	ReplayOf nullable.Nullable[DeliveryID] `json:"replayOf"`
 
-	// Status `pending` while attempts are to come; `succeeded` and `failed` are final.
+	// Status `pending` while attempts remain; `succeeded` and `failed` are final.
 	Status DeliveryStatus `json:"status"`
 
 	// WebhookID A webhook's id.
@@ -1400,23 +1406,23 @@ type DeliveryList struct {
 	// Data The deliveries, newest first.
 	Data []Delivery `json:"data"`
 
-	// NextCursor Pass it as `cursor` to get the next page; null on the last one.
+	// NextCursor Pass it as `cursor` to get the next page; null on the last page.
 	NextCursor nullable.Nullable[NextCursor] `json:"nextCursor"`
 }
 
-// DeliveryPayload The body that is sent, one of the payloads in the section "Webhooks".
+// DeliveryPayload The body of the delivery, one of the payloads in the section "Webhooks".
 type DeliveryPayload = json.RawMessage
 
-// DeliveryStatus `pending` while attempts are to come; `succeeded` and `failed` are final.
+// DeliveryStatus `pending` while attempts remain; `succeeded` and `failed` are final.
 type DeliveryStatus string
 
 // EraseContactRequest defines model for EraseContactRequest.
 type EraseContactRequest struct {
-	// Text What becomes of the posts and comments that the person wrote. Left out, it is `keep`.
+	// Text The treatment of the posts and comments that the person wrote. The default is `keep`.
 	Text *ErasedText `json:"text,omitempty"`
 }
 
-// ErasedText What becomes of the posts and comments that the person wrote. Left out, it is `keep`.
+// ErasedText The treatment of the posts and comments that the person wrote. The default is `keep`.
 type ErasedText string
 
 // Error Every error has this shape.
@@ -1426,34 +1432,34 @@ type Error struct {
 
 // ErrorBody defines model for ErrorBody.
 type ErrorBody struct {
-	// Code What went wrong. The introduction has a table. More may be added; handle an unknown one by the status.
+	// Code The cause of the error. The introduction has a table. More may be added; handle an unknown code by the HTTP status.
 	Code ErrorCode `json:"code"`
 
-	// Details What a program can use, depending on the code. Other keys may be added.
+	// Details Data for programs, depending on the code. Other keys may be added.
 	Details ErrorDetails `json:"details,omitempty"`
 
-	// Message For people. It may change; program against `code` and `details`.
+	// Message A text for human readers. It may change; program against `code` and `details`.
 	Message string `json:"message"`
 }
 
-// ErrorCode What went wrong. The introduction has a table. More may be added; handle an unknown one by the status.
+// ErrorCode The cause of the error. The introduction has a table. More may be added; handle an unknown code by the HTTP status.
 type ErrorCode string
 
-// ErrorDetails What a program can use, depending on the code. Other keys may be added.
+// ErrorDetails Data for programs, depending on the code. Other keys may be added.
 type ErrorDetails = map[string]any
 
 // Event defines model for Event.
 type Event struct {
-	// CreatedAt A moment, RFC 3339 in UTC.
+	// CreatedAt A time in RFC 3339 format and in UTC.
 	CreatedAt Timestamp `json:"createdAt"`
 
-	// ID The id of an event, shared by its deliveries to all webhooks and by replays.
+	// ID An event's id. All deliveries of the event, including replays, share it.
 	ID EventID `json:"id"`
 
-	// Payload The body that is sent, one of the payloads in the section "Webhooks".
+	// Payload The body of the delivery, one of the payloads in the section "Webhooks".
 	Payload DeliveryPayload `json:"payload"`
 
-	// Sequence The event's number among the organization's. None is missing.
+	// Sequence The number of the event in the organization. The numbers have no gaps.
 	Sequence int64 `json:"sequence"`
 
 	// Type The name of an event.
@@ -1462,29 +1468,29 @@ type Event struct {
 
 // EventComment defines model for EventComment.
 type EventComment struct {
-	// AuthorUserID The id of a member of the organization. Votes, posts and comments keep that of one who was removed.
+	// AuthorUserID A member's id. Votes, posts and comments keep the id of a removed member.
 	AuthorUserID UserID `json:"authorUserId"`
 
-	// BodyText The plain form of the text.
+	// BodyText The text in plain form.
 	BodyText string `json:"bodyText"`
 
-	// CreatedAt A moment, RFC 3339 in UTC.
+	// CreatedAt A time in RFC 3339 format and in UTC.
 	CreatedAt Timestamp `json:"createdAt"`
 
 	// ID A comment's id.
 	ID CommentID `json:"id"`
 
-	// ParentID The comment that this one replies to, if it does.
+	// ParentID The parent comment; null if the comment is no reply.
 	ParentID nullable.Nullable[CommentID] `json:"parentId"`
 
 	// PostID A post's id.
 	PostID PostID `json:"postId"`
 }
 
-// EventContact The contact without its organization, which stands beside it.
+// EventContact The contact without `organizationId`, which is a field of the event.
 type EventContact = ContactFields
 
-// EventDeletedContact What is left of a deleted contact, to find it on your side.
+// EventDeletedContact The ids of a deleted contact, to find it in your data.
 type EventDeletedContact struct {
 	// ExternalUserID Your own id for the end-user.
 	ExternalUserID nullable.Nullable[string] `json:"externalUserId"`
@@ -1498,7 +1504,7 @@ type EventEntry struct {
 	// ID A changelog entry's id.
 	ID ChangelogEntryID `json:"id"`
 
-	// PublishedAt A moment, RFC 3339 in UTC.
+	// PublishedAt A time in RFC 3339 format and in UTC.
 	PublishedAt Timestamp `json:"publishedAt"`
 
 	// Slug The entry's title in addresses, unique on its board.
@@ -1510,19 +1516,19 @@ type EventEntry struct {
 
 // EventFeed defines model for EventFeed.
 type EventFeed struct {
-	// Data The events, first one first.
+	// Data The events, oldest first.
 	Data []Event `json:"data"`
 
-	// NextAfter Pass it as `after` to go on.
+	// NextAfter Pass it as `after` to continue.
 	NextAfter int64 `json:"nextAfter"`
 }
 
-// EventID The id of an event, shared by its deliveries to all webhooks and by replays.
+// EventID An event's id. All deliveries of the event, including replays, share it.
 type EventID = string
 
 // EventPost defines model for EventPost.
 type EventPost struct {
-	// CreatedAt A moment, RFC 3339 in UTC.
+	// CreatedAt A time in RFC 3339 format and in UTC.
 	CreatedAt Timestamp `json:"createdAt"`
 
 	// ID A post's id.
@@ -1531,7 +1537,7 @@ type EventPost struct {
 	// Slug The post's title in addresses, unique on its board.
 	Slug PostSlug `json:"slug"`
 
-	// Status Where the post stands. Posts start as `open`; a merge makes its sources `duplicate`.
+	// Status The status of the post. Posts start as `open`; a merge sets its sources to `duplicate`.
 	Status PostStatus `json:"status"`
 
 	// Title The post's title, trimmed.
@@ -1543,7 +1549,7 @@ type EventType string
 
 // EventVote defines model for EventVote.
 type EventVote struct {
-	// CreatedAt A moment, RFC 3339 in UTC.
+	// CreatedAt A time in RFC 3339 format and in UTC.
 	CreatedAt Timestamp `json:"createdAt"`
 
 	// ID A vote's id.
@@ -1552,13 +1558,13 @@ type EventVote struct {
 	// PostID A post's id.
 	PostID PostID `json:"postId"`
 
-	// UserID The member that voted; null for contacts and voters of the public flow. Who a contact is tells the list of the post's votes.
+	// UserID The member that voted; null for contacts and for voters on public boards. The list of the post's votes identifies contacts.
 	UserID nullable.Nullable[UserID] `json:"userId"`
 }
 
-// EventWebhook The webhook that is tested.
+// EventWebhook The webhook under test.
 type EventWebhook struct {
-	// CreatedAt A moment, RFC 3339 in UTC.
+	// CreatedAt A time in RFC 3339 format and in UTC.
 	CreatedAt Timestamp `json:"createdAt"`
 
 	// ID A webhook's id.
@@ -1567,21 +1573,21 @@ type EventWebhook struct {
 
 // FieldError defines model for FieldError.
 type FieldError struct {
-	// Field The member or parameter, for example `body.text` or `events[1]`.
+	// Field The field or parameter, for example `body.text` or `events[1]`.
 	Field string `json:"field"`
 
-	// Message What the value has to be, for people.
+	// Message The requirement on the value, for human readers.
 	Message string `json:"message"`
 
-	// Rule The JSON Schema keyword of the limit, for example `maxLength`, or a word of ours.
+	// Rule The JSON Schema keyword of the limit, for example `maxLength`, or a rule of this API.
 	Rule string `json:"rule"`
 }
 
-// IdentifiedContact What became of an item, either `created` and `contact` or `error`.
+// IdentifiedContact The result of an item: either `created` and `contact`, or `error`.
 type IdentifiedContact struct {
 	Contact *Contact `json:"contact,omitempty"`
 
-	// Created Whether the contact was made just now; false if it was there already.
+	// Created Whether this request created the contact; false if it existed already.
 	Created *bool      `json:"created,omitempty"`
 	Error   *ErrorBody `json:"error,omitempty"`
 }
@@ -1603,19 +1609,19 @@ type IdentifyContactRequest struct {
 
 // IdentifyContactsRequest defines model for IdentifyContactsRequest.
 type IdentifyContactsRequest struct {
-	// Contacts Whom to identify. Each item is judged by itself, and what is wrong with it stands in its result.
+	// Contacts The contacts to identify. Each item is validated separately, and its result has its error.
 	Contacts []IdentifyContactRequest `json:"contacts"`
 }
 
 // ListedVote defines model for ListedVote.
 type ListedVote struct {
-	// Contact Who the contact is now; null where `contactId` is.
+	// Contact The current data of the contact; null if `contactId` is null.
 	Contact nullable.Nullable[Voter] `json:"contact"`
 
-	// ContactID The contact that voted; null for members, voters of the public flow, and a contact that was deleted.
+	// ContactID The contact that voted; null for members, for voters on public boards and for deleted contacts.
 	ContactID nullable.Nullable[ContactID] `json:"contactId"`
 
-	// CreatedAt A moment, RFC 3339 in UTC.
+	// CreatedAt A time in RFC 3339 format and in UTC.
 	CreatedAt Timestamp `json:"createdAt"`
 
 	// ID A vote's id.
@@ -1624,11 +1630,11 @@ type ListedVote struct {
 	// PostID A post's id.
 	PostID PostID `json:"postId"`
 
-	// UserID The member that voted; null for contacts and voters of the public flow.
+	// UserID The member that voted; null for contacts and for voters on public boards.
 	UserID nullable.Nullable[UserID] `json:"userId"`
 }
 
-// Me Whose key it is.
+// Me The key, its member and its organization.
 type Me struct {
 	APIKey       APIKey       `json:"apiKey"`
 	Organization Organization `json:"organization"`
@@ -1639,29 +1645,30 @@ type Me struct {
 
 // MeEnvelope defines model for MeEnvelope.
 type MeEnvelope struct {
-	// Data Whose key it is.
+	// Data The key, its member and its organization.
 	Data Me `json:"data"`
 }
 
 // Member defines model for Member.
 type Member struct {
-	// CreatedAt A moment, RFC 3339 in UTC.
+	// CreatedAt A time in RFC 3339 format and in UTC.
 	CreatedAt Timestamp `json:"createdAt"`
 
 	// Email The e-mail address, unique in the organization.
 	Email string `json:"email"`
 
-	// ID The id of a member of the organization. Votes, posts and comments keep that of one who was removed.
+	// ID A member's id. Votes, posts and comments keep the id of a removed member.
 	ID UserID `json:"id"`
 
-	// Name The member's name, trimmed. It holds no control characters.
+	// Name The member's name, trimmed. It has no control characters.
 	Name MemberName `json:"name"`
 
-	// Role What the member may do beyond the feedback itself: owners manage all members and their keys, admins those of
-	// admins and members. Owners and admins, the 50 oldest of them, get an e-mail when a webhook is disabled.
+	// Role The member's permissions beyond the feedback itself. Owners manage all members and their keys. Admins
+	// manage admins and members, and their keys. The 50 oldest owners and admins get an e-mail when a webhook
+	// is disabled.
 	Role MemberRole `json:"role"`
 
-	// UpdatedAt A moment, RFC 3339 in UTC.
+	// UpdatedAt A time in RFC 3339 format and in UTC.
 	UpdatedAt Timestamp `json:"updatedAt"`
 }
 
@@ -1675,32 +1682,33 @@ type MemberList struct {
 	// Data The members, oldest first.
 	Data []Member `json:"data"`
 
-	// NextCursor Pass it as `cursor` to get the next page; null on the last one.
+	// NextCursor Pass it as `cursor` to get the next page; null on the last page.
 	NextCursor nullable.Nullable[NextCursor] `json:"nextCursor"`
 }
 
-// MemberName The member's name, trimmed. It holds no control characters.
+// MemberName The member's name, trimmed. It has no control characters.
 type MemberName = string
 
-// MemberRole What the member may do beyond the feedback itself: owners manage all members and their keys, admins those of
-// admins and members. Owners and admins, the 50 oldest of them, get an e-mail when a webhook is disabled.
+// MemberRole The member's permissions beyond the feedback itself. Owners manage all members and their keys. Admins
+// manage admins and members, and their keys. The 50 oldest owners and admins get an e-mail when a webhook
+// is disabled.
 type MemberRole string
 
 // MergePostsRequest defines model for MergePostsRequest.
 type MergePostsRequest struct {
-	// SourceIDs Ids of the posts to merge into this one. Repeated ones count once.
+	// SourceIDs Ids of the posts to merge into this post. Repeated ids count once.
 	SourceIDs []string `json:"sourceIds"`
 }
 
-// Metadata Your own keys with any JSON values, at most 256 KiB in all. Numbers and the order of keys are kept as they are sent.
+// Metadata Your own keys with any JSON values, at most 256 KiB in total. The service keeps numbers and the order of keys unchanged.
 type Metadata = json.RawMessage
 
-// NextCursor Pass it as `cursor` to get the next page; null on the last one.
+// NextCursor Pass it as `cursor` to get the next page; null on the last page.
 type NextCursor = string
 
 // Organization defines model for Organization.
 type Organization struct {
-	// BillingState With `read_only` every write is refused.
+	// BillingState With `read_only` the API refuses every write.
 	BillingState BillingState `json:"billingState"`
 
 	// ID An organization's id.
@@ -1712,11 +1720,11 @@ type Organization struct {
 	// Plan The organization's plan.
 	Plan Plan `json:"plan"`
 
-	// Slug The organization's name in the addresses of its public boards; null where it is its id.
+	// Slug The organization's name in the addresses of its public boards. If it is null, the addresses have the organization's id.
 	Slug nullable.Nullable[string] `json:"slug"`
 }
 
-// OrganizationColor The colour of your web pages, kept in lower case; null is that of the service.
+// OrganizationColor The colour of your web pages, stored in lower case. Null means the colour of the service.
 type OrganizationColor = string
 
 // OrganizationID An organization's id.
@@ -1724,18 +1732,18 @@ type OrganizationID = string
 
 // OrganizationSettings defines model for OrganizationSettings.
 type OrganizationSettings struct {
-	// BillingState With `read_only` every write is refused.
+	// BillingState With `read_only` the API refuses every write.
 	BillingState BillingState `json:"billingState"`
 
-	// BlockedWords Words and phrases. What an end-user writes on your web pages with one of them in it, by itself and not as a part of a
-	// longer word, waits as a submission, on any board. Case doesn't matter, nor how an accent is written. One that means the
-	// same as one before is left out.
+	// BlockedWords Words and phrases. An end-user's text on your web pages that contains one of them waits as a submission,
+	// on any board. A part of a longer word doesn't count. Case and the encoding of accents don't matter. The
+	// service drops an entry that equals an earlier one by these rules.
 	BlockedWords BlockedWords `json:"blockedWords"`
 
-	// Color The colour of your web pages, kept in lower case; null is that of the service.
+	// Color The colour of your web pages, stored in lower case. Null means the colour of the service.
 	Color nullable.Nullable[OrganizationColor] `json:"color"`
 
-	// CreatedAt A moment, RFC 3339 in UTC.
+	// CreatedAt A time in RFC 3339 format and in UTC.
 	CreatedAt Timestamp `json:"createdAt"`
 
 	// ID An organization's id.
@@ -1747,22 +1755,23 @@ type OrganizationSettings struct {
 	// Plan The organization's plan.
 	Plan Plan `json:"plan"`
 
-	// PublicClosed Whether nobody may post, vote or comment on your web pages just now.
+	// PublicClosed Whether your web pages currently accept no posts, votes and comments.
 	PublicClosed PublicClosed `json:"publicClosed"`
 
-	// Slug The organization's name in the addresses of its public boards; null where it is its id.
+	// Slug The organization's name in the addresses of its public boards. If it is null, the addresses have the organization's id.
 	Slug nullable.Nullable[string] `json:"slug"`
 
-	// SubscriberMails Whether contacts who agreed are told by e-mail what becomes of what they wrote, voted for, or commented on, and
-	// who chose to of the changelog. It is off unless you switch it on. While `subscriberMailsAllowed` is false, no such
-	// e-mail is sent, and switching it on is refused: 403 with `details.reason = "subscriber_mails_not_allowed"`.
+	// SubscriberMails Whether contacts that agreed get e-mails about new statuses of posts that they wrote, voted for or
+	// commented on. Contacts that chose the changelog also get e-mails about its entries. The default is
+	// false. While `subscriberMailsAllowed` is false, no such e-mail is sent. Setting it to true is then
+	// refused: 403 with `details.reason = "subscriber_mails_not_allowed"`.
 	SubscriberMails SubscriberMails `json:"subscriberMails"`
 
-	// SubscriberMailsAllowed Whether the operator of the service lets you e-mail your end-users. Only the operator can change it. False is the
-	// default of a new organization.
+	// SubscriberMailsAllowed Whether the operator of the service allows e-mails to your end-users. Only the operator can change it.
+	// The default of a new organization is false.
 	SubscriberMailsAllowed SubscriberMailsAllowed `json:"subscriberMailsAllowed"`
 
-	// UpdatedAt A moment, RFC 3339 in UTC.
+	// UpdatedAt A time in RFC 3339 format and in UTC.
 	UpdatedAt Timestamp `json:"updatedAt"`
 }
 
@@ -1773,10 +1782,10 @@ type OrganizationSettingsEnvelope struct {
 
 // Percentiles defines model for Percentiles.
 type Percentiles struct {
-	// P50 Half of them took no longer; null where there are none.
+	// P50 The median; null without values.
 	P50 nullable.Nullable[int] `json:"p50"`
 
-	// P95 Nineteen of twenty took no longer; null where there are none.
+	// P95 The 95th percentile; null without values.
 	P95 nullable.Nullable[int] `json:"p95"`
 }
 
@@ -1785,20 +1794,20 @@ type Plan string
 
 // Post defines model for Post.
 type Post struct {
-	// AuthorUserID The member that wrote it; null for posts of the public flow.
+	// AuthorUserID The member that wrote the post; null for posts from public boards.
 	AuthorUserID nullable.Nullable[UserID] `json:"authorUserId"`
 
 	// BoardID A board's id.
 	BoardID BoardID  `json:"boardId"`
 	Body    RichText `json:"body"`
 
-	// CommentCount How many comments the post has, with replies and without deleted ones.
+	// CommentCount The number of comments, including replies and excluding deleted comments.
 	CommentCount int `json:"commentCount"`
 
-	// ContactID The end-user whose feedback it is, if that is known.
+	// ContactID The contact that gave the feedback; null if it is unknown.
 	ContactID nullable.Nullable[ContactID] `json:"contactId"`
 
-	// CreatedAt A moment, RFC 3339 in UTC.
+	// CreatedAt A time in RFC 3339 format and in UTC.
 	CreatedAt Timestamp `json:"createdAt"`
 
 	// HideFromRoadmap Whether the roadmap leaves the post out.
@@ -1807,43 +1816,43 @@ type Post struct {
 	// ID A post's id.
 	ID PostID `json:"id"`
 
-	// LastActivityAt A moment, RFC 3339 in UTC.
+	// LastActivityAt A time in RFC 3339 format and in UTC.
 	LastActivityAt Timestamp `json:"lastActivityAt"`
 
-	// MergedIntoID The post that this one was merged into, if it was.
+	// MergedIntoID The post into which this post was merged; null if it is not merged.
 	MergedIntoID nullable.Nullable[PostID] `json:"mergedIntoId"`
 
 	// OrganizationID An organization's id.
 	OrganizationID OrganizationID `json:"organizationId"`
 
-	// Revenue What the contacts who voted for the post pay together. Only in a list with `sort=revenue`.
+	// Revenue The total revenue of the contacts that voted for the post. Only in a list with `sort=revenue`.
 	Revenue *PostRevenue `json:"revenue,omitempty"`
 
 	// Slug The post's title in addresses, unique on its board.
 	Slug PostSlug `json:"slug"`
 
-	// Status Where the post stands. Posts start as `open`; a merge makes its sources `duplicate`.
+	// Status The status of the post. Posts start as `open`; a merge sets its sources to `duplicate`.
 	Status PostStatus `json:"status"`
 
-	// TagIDs The tags that the post carries, oldest tag first.
+	// TagIDs The tags of the post, oldest tag first.
 	TagIDs []TagID `json:"tagIds"`
 
 	// Title The post's title, trimmed.
 	Title PostTitle `json:"title"`
 
-	// UpdatedAt A moment, RFC 3339 in UTC.
+	// UpdatedAt A time in RFC 3339 format and in UTC.
 	UpdatedAt Timestamp `json:"updatedAt"`
 
-	// VoteCount How many votes the post has.
+	// VoteCount The number of votes.
 	VoteCount int `json:"voteCount"`
 }
 
-// PostBodyInput The text, as a rich-text document, in its plain form, or both. Neither is made from the other.
+// PostBodyInput The text, as a rich-text document, in plain form, or both. The service derives neither form from the other.
 type PostBodyInput struct {
-	// JSON A rich-text document of any shape, at most 256 KiB, or null. It is kept as it is sent.
+	// JSON A rich-text document of any shape, at most 256 KiB, or null. The service stores it unchanged.
 	JSON RichTextDocument `json:"json,omitempty"`
 
-	// Text The plain form of the text.
+	// Text The text in plain form.
 	Text *string `json:"text,omitempty"`
 }
 
@@ -1871,37 +1880,38 @@ type PostList struct {
 	// Data The posts, in the order of the list.
 	Data []Post `json:"data"`
 
-	// Deleted Those that were deleted, with `includeDeleted` only. They count for `limit`, and may come again.
+	// Deleted The deleted items, only with `includeDeleted`. They count toward `limit`, and an item may appear again.
 	Deleted *Deletions `json:"deleted,omitempty"`
 
-	// NextCursor Pass it as `cursor` to get the next page; null on the last one.
+	// NextCursor Pass it as `cursor` to get the next page; null on the last page.
 	NextCursor nullable.Nullable[NextCursor] `json:"nextCursor"`
 
-	// SyncCursor Where the list goes on, now or later, and only in the order of changes: keep that of the last page, and pass it as
-	// `cursor` to get what changed since.
+	// SyncCursor Continues the list, now or later. Only a list in the order of changes has it. Keep the `syncCursor` of
+	// the last page, and pass it as `cursor` to get later changes.
 	SyncCursor *SyncCursor `json:"syncCursor,omitempty"`
 }
 
-// PostRevenue What the contacts who voted for the post pay together. Only in a list with `sort=revenue`.
+// PostRevenue The total revenue of the contacts that voted for the post. Only in a list with `sort=revenue`.
 type PostRevenue struct {
-	// Currency The currency that the list goes by.
+	// Currency The currency of the list's order.
 	Currency string `json:"currency"`
 
-	// MRRCents Monthly recurring revenue, in cents of `currency`. Contacts who pay in others count for nothing.
+	// MRRCents Monthly recurring revenue, in cents of `currency`. Contacts that pay in another currency don't count.
 	MRRCents int64 `json:"mrrCents"`
 }
 
 // PostSlug The post's title in addresses, unique on its board.
 type PostSlug = string
 
-// PostSort The order of posts. `relevance` puts posts whose title holds all the words before those that only match
-// together with their text, and needs `q` (422 without); `newest` goes by creation, `votes` has most votes
-// first, `active` goes by `lastActivityAt`, latest first, `revenue` by what the contacts who voted pay in
-// `currency`, most first. Ties have the newest first. `updated` has the latest change last, and a `syncCursor`;
-// it isn't for `q`.
+// PostSort The order of posts. `relevance` needs `q` (422 without it). It puts posts with all words of `q` in the
+// title before posts that match only together with their text. `newest` sorts by creation, newest first.
+// `votes` sorts by the number of votes, most first. `active` sorts by `lastActivityAt`, latest first.
+// `revenue` sorts by the revenue of the contacts that voted, in `currency`, most first. Among equals the
+// newest post comes first. `updated` has the latest change last and a `syncCursor`; it can't be combined
+// with `q`.
 type PostSort string
 
-// PostStatus Where the post stands. Posts start as `open`; a merge makes its sources `duplicate`.
+// PostStatus The status of the post. Posts start as `open`; a merge sets its sources to `duplicate`.
 type PostStatus string
 
 // PostStatusChangedEvent defines model for PostStatusChangedEvent.
@@ -1914,65 +1924,65 @@ type PostStatusChangedEvent struct {
 	OrganizationID OrganizationID `json:"organizationId"`
 	Post           EventPost      `json:"post"`
 
-	// PreviousStatus Where the post stands. Posts start as `open`; a merge makes its sources `duplicate`.
+	// PreviousStatus The status of the post. Posts start as `open`; a merge sets its sources to `duplicate`.
 	PreviousStatus PostStatus `json:"previousStatus"`
 }
 
-// PostTagIDs Ids of tags of the post's board. Repeated ones count once.
+// PostTagIDs Ids of tags of the post's board. Repeated ids count once.
 type PostTagIDs = []string
 
 // PostTitle The post's title, trimmed.
 type PostTitle = string
 
-// PublicClosed Whether nobody may post, vote or comment on your web pages just now.
+// PublicClosed Whether your web pages currently accept no posts, votes and comments.
 type PublicClosed = bool
 
 // RecoverWebhookRequest defines model for RecoverWebhookRequest.
 type RecoverWebhookRequest struct {
-	// EventType The name of an event that can be delivered. Nobody subscribes to `webhook.test`; it is sent when you ask for it.
+	// EventType The name of a deliverable event. Webhooks can't subscribe to `webhook.test`; the service sends it on request.
 	EventType *DeliveryEventType `json:"eventType,omitempty"`
 
-	// Since The first moment of the window.
+	// Since The start of the window, inclusive.
 	Since time.Time `json:"since"`
 
-	// Until The end of the window, which isn't part of it. Now, if it is left out or to come.
+	// Until The end of the window, exclusive. The default, and the replacement for a future time, is the current time.
 	Until *time.Time `json:"until,omitempty"`
 }
 
 // Recovery defines model for Recovery.
 type Recovery struct {
-	// CreatedAt A moment, RFC 3339 in UTC.
+	// CreatedAt A time in RFC 3339 format and in UTC.
 	CreatedAt Timestamp `json:"createdAt"`
 
-	// EndedAt When it was completed or stopped; null while it runs.
+	// EndedAt The time at which the status became `completed` or `stopped`; null while it is `running`.
 	EndedAt nullable.Nullable[time.Time] `json:"endedAt"`
 
-	// EventType The one event whose deliveries are replayed; null for all that the webhook subscribes to.
+	// EventType The only event whose deliveries are replayed; null for all subscribed events.
 	EventType nullable.Nullable[DeliveryEventType] `json:"eventType"`
 
 	// ID A recovery's id.
 	ID RecoveryID `json:"id"`
 
-	// Replayed How many were replayed so far.
+	// Replayed The number of deliveries replayed so far.
 	Replayed int `json:"replayed"`
 
-	// Since The first moment of the window.
+	// Since The start of the window, inclusive.
 	Since time.Time `json:"since"`
 
-	// Status `running` while replays are to come; `completed` and `stopped` are final.
+	// Status `running` while replays remain; `completed` and `stopped` are final.
 	Status RecoveryStatus `json:"status"`
 
-	// StoppedReason Why it stopped before its end; null if it didn't. Open: more values may be added. So far
-	// `webhook_disabled`, `not_subscribed`, and `canceled` by who runs the service.
+	// StoppedReason The reason for an early stop; null without one. Open: more values may be added. The values so
+	// far are `webhook_disabled`, `not_subscribed` and `canceled` (by an operator).
 	//
 	//
 	// Examples: webhook_disabled
 	StoppedReason nullable.Nullable[string] `json:"stoppedReason"`
 
-	// Total How many deliveries there were to replay when they were counted at its beginning; null until then.
+	// Total The number of deliveries to replay, counted at the start of the recovery; null until then.
 	Total nullable.Nullable[int] `json:"total"`
 
-	// Until The end of the window, which isn't part of it.
+	// Until The end of the window, exclusive.
 	Until time.Time `json:"until"`
 
 	// WebhookID A webhook's id.
@@ -1992,28 +2002,28 @@ type RecoveryList struct {
 	// Data The recoveries, newest first.
 	Data []Recovery `json:"data"`
 
-	// NextCursor Pass it as `cursor` to get the next page; null on the last one.
+	// NextCursor Pass it as `cursor` to get the next page; null on the last page.
 	NextCursor nullable.Nullable[NextCursor] `json:"nextCursor"`
 }
 
-// RecoveryStatus `running` while replays are to come; `completed` and `stopped` are final.
+// RecoveryStatus `running` while replays remain; `completed` and `stopped` are final.
 type RecoveryStatus string
 
 // ReplaceLinkedPostsRequest defines model for ReplaceLinkedPostsRequest.
 type ReplaceLinkedPostsRequest struct {
-	// PostIDs Ids of all the posts to link, in order. Repeated ones count once.
+	// PostIDs Ids of all posts to link, in order. Repeated ids count once.
 	PostIDs []string `json:"postIds"`
 }
 
 // ReplaceWidgetOriginsRequest defines model for ReplaceWidgetOriginsRequest.
 type ReplaceWidgetOriginsRequest struct {
-	// Origins The origins of the pages that may hold the widget.
+	// Origins The origins of the pages that may embed the widget.
 	Origins WidgetOriginList `json:"origins"`
 }
 
 // RetractedVote defines model for RetractedVote.
 type RetractedVote struct {
-	// ID The vote that was taken off; null if there was none.
+	// ID The retracted vote; null if there was none.
 	ID nullable.Nullable[VoteID] `json:"id"`
 
 	// PostID A post's id.
@@ -2027,38 +2037,38 @@ type RetractedVoteEnvelope struct {
 
 // RichText defines model for RichText.
 type RichText struct {
-	// JSON A rich-text document of any shape, at most 256 KiB, or null. It is kept as it is sent.
+	// JSON A rich-text document of any shape, at most 256 KiB, or null. The service stores it unchanged.
 	JSON RichTextDocument `json:"json"`
 
-	// Text The plain form of the text.
+	// Text The text in plain form.
 	Text string `json:"text"`
 }
 
-// RichTextDocument A rich-text document of any shape, at most 256 KiB, or null. It is kept as it is sent.
+// RichTextDocument A rich-text document of any shape, at most 256 KiB, or null. The service stores it unchanged.
 type RichTextDocument = json.RawMessage
 
 // RotateAPIKeyRequest defines model for RotateApiKeyRequest.
 type RotateAPIKeyRequest struct {
-	// OverlapSeconds How long the old key stays valid: a day when left out, at most 30 days. 0 ends it within a second.
+	// OverlapSeconds The time for which the old key stays valid. The default is one day, the maximum 30 days. 0 ends the old key within a second.
 	OverlapSeconds *int `json:"overlapSeconds,omitempty"`
 }
 
 // RotateWebhookSecretRequest defines model for RotateWebhookSecretRequest.
 type RotateWebhookSecretRequest struct {
-	// OverlapSeconds How long attempts are signed with the secret before, too: a day when left out, at most 7 days. 0 ends it with the next attempt.
+	// OverlapSeconds The time for which attempts are also signed with the previous secret. The default is one day, the maximum 7 days. 0 ends its use with the next attempt.
 	OverlapSeconds *int `json:"overlapSeconds,omitempty"`
 }
 
 // SubjectRecord defines model for SubjectRecord.
 type SubjectRecord struct {
-	// Kind What the record is. A `subscription` is what the person chose to be e-mailed about. More may be added.
+	// Kind The kind of record. A `subscription` is the person's choice of e-mails. More may be added.
 	Kind SubjectRecordKind `json:"kind"`
 
-	// Record The record as it was when the export came to it. Its members may become more.
+	// Record The record at the time at which the export read it. More fields may be added.
 	Record json.RawMessage `json:"record"`
 }
 
-// SubjectRecordKind What the record is. A `subscription` is what the person chose to be e-mailed about. More may be added.
+// SubjectRecordKind The kind of record. A `subscription` is the person's choice of e-mails. More may be added.
 type SubjectRecordKind string
 
 // SubjectRecordList defines model for SubjectRecordList.
@@ -2066,7 +2076,7 @@ type SubjectRecordList struct {
 	// Data The records.
 	Data []SubjectRecord `json:"data"`
 
-	// NextCursor Pass it as `cursor` to get the next page; null on the last one.
+	// NextCursor Pass it as `cursor` to get the next page; null on the last page.
 	NextCursor nullable.Nullable[NextCursor] `json:"nextCursor"`
 }
 
@@ -2075,43 +2085,43 @@ type SubjectRequest struct {
 	// ContactID A contact's id.
 	ContactID ContactID `json:"contactId"`
 
-	// CreatedAt A moment, RFC 3339 in UTC.
+	// CreatedAt A time in RFC 3339 format and in UTC.
 	CreatedAt Timestamp `json:"createdAt"`
 
-	// ExpiresAt When the records of a completed export are removed; null where there are none.
+	// ExpiresAt The time at which the service removes the records of a completed export; null if there are none.
 	ExpiresAt nullable.Nullable[time.Time] `json:"expiresAt"`
 
-	// FinishedAt When it was completed or stopped; null while it runs.
+	// FinishedAt The time at which the status became `completed` or `stopped`; null while it is `running`.
 	FinishedAt nullable.Nullable[time.Time] `json:"finishedAt"`
 
 	// ID The id of the receipt of an export or an erasure.
 	ID SubjectRequestID `json:"id"`
 
-	// Kind What was asked for.
+	// Kind The kind of request.
 	Kind SubjectRequestKind `json:"kind"`
 
-	// Records How many records the export has so far; 0 for an erasure.
+	// Records The current number of records of the export; 0 for an erasure.
 	Records int `json:"records"`
 
-	// SameAddressContactIds Other contacts that had the same e-mail address when it was asked for, which it isn't about. Of more than 100 the oldest.
+	// SameAddressContactIds Other contacts with the same e-mail address at the time of the request. The request doesn't cover them. If there are more than 100, the oldest 100.
 	SameAddressContactIds []ContactID `json:"sameAddressContactIds"`
 
-	// Status `running` while there is something to do; `completed` and `stopped` are final.
+	// Status `running` while the service works on the request; `completed` and `stopped` are final.
 	Status SubjectRequestStatus `json:"status"`
 
-	// StoppedReason Why it stopped before its end; null if it didn't. Open: more values may be added. So far `contact_deleted`.
+	// StoppedReason The reason for an early stop; null without one. Open: more values may be added. The only value so far is `contact_deleted`.
 	//
 	// Examples: contact_deleted
 	StoppedReason nullable.Nullable[string] `json:"stoppedReason"`
 
-	// Text What becomes of the text that the person wrote; null for an export.
+	// Text The treatment of the text that the person wrote; null for an export.
 	Text nullable.Nullable[ErasedText] `json:"text"`
 }
 
-// SubjectRequestKind What was asked for.
+// SubjectRequestKind The kind of request.
 type SubjectRequestKind string
 
-// SubjectRequestStatus `running` while there is something to do; `completed` and `stopped` are final.
+// SubjectRequestStatus `running` while the service works on the request; `completed` and `stopped` are final.
 type SubjectRequestStatus string
 
 // SubjectRequestEnvelope defines model for SubjectRequestEnvelope.
@@ -2122,25 +2132,25 @@ type SubjectRequestEnvelope struct {
 // SubjectRequestID The id of the receipt of an export or an erasure.
 type SubjectRequestID = string
 
-// Submission It doesn't tell who has written it.
+// Submission A post or comment that waits for your review. It doesn't identify its author.
 type Submission struct {
 	// BoardID A board's id.
 	BoardID BoardID  `json:"boardId"`
 	Body    RichText `json:"body"`
 
-	// CreatedAt A moment, RFC 3339 in UTC.
+	// CreatedAt A time in RFC 3339 format and in UTC.
 	CreatedAt Timestamp `json:"createdAt"`
 
-	// ID The id of what an end-user has written and you have yet to look at.
+	// ID The id of a submission: a post or comment of an end-user that waits for your review.
 	ID SubmissionID `json:"id"`
 
-	// Kind What it becomes.
+	// Kind The kind of resource that an approval creates.
 	Kind SubmissionKind `json:"kind"`
 
-	// PostID The post that a comment is on, or the one that it was merged into; null for a post.
+	// PostID The post of a comment or, after a merge, the post into which that one was merged; null for a post.
 	PostID nullable.Nullable[PostID] `json:"postId"`
 
-	// Reason Why it waits; `moderated` is for everything on a board that is, `blocked_word` for a text with one of your `blockedWords`.
+	// Reason The reason for the review. `moderated` applies to every post and comment on a moderated board. `blocked_word` applies to a text with one of your `blockedWords`.
 	Reason SubmissionReason `json:"reason"`
 
 	// Title A post's title; null for a comment.
@@ -2149,43 +2159,43 @@ type Submission struct {
 
 // SubmissionEnvelope defines model for SubmissionEnvelope.
 type SubmissionEnvelope struct {
-	// Data It doesn't tell who has written it.
+	// Data A post or comment that waits for your review. It doesn't identify its author.
 	Data Submission `json:"data"`
 }
 
-// SubmissionID The id of what an end-user has written and you have yet to look at.
+// SubmissionID The id of a submission: a post or comment of an end-user that waits for your review.
 type SubmissionID = string
 
-// SubmissionKind What it becomes.
+// SubmissionKind The kind of resource that an approval creates.
 type SubmissionKind string
 
 // SubmissionList defines model for SubmissionList.
 type SubmissionList struct {
-	// Data What waits, oldest first.
+	// Data The submissions, oldest first.
 	Data []Submission `json:"data"`
 
-	// NextCursor Pass it as `cursor` to get the next page; null on the last one.
+	// NextCursor Pass it as `cursor` to get the next page; null on the last page.
 	NextCursor nullable.Nullable[NextCursor] `json:"nextCursor"`
 }
 
-// SubmissionReason Why it waits; `moderated` is for everything on a board that is, `blocked_word` for a text with one of your `blockedWords`.
+// SubmissionReason The reason for the review. `moderated` applies to every post and comment on a moderated board. `blocked_word` applies to a text with one of your `blockedWords`.
 type SubmissionReason string
 
 // Subscriber defines model for Subscriber.
 type Subscriber struct {
-	// Changelog Is told of everything that is new in the changelog.
+	// Changelog Whether the contact gets e-mails about new changelog entries.
 	Changelog bool `json:"changelog"`
 
 	// ContactID A contact's id.
 	ContactID ContactID `json:"contactId"`
 
-	// StatusUpdates Is told what becomes of what they wrote, voted for, or commented on.
+	// StatusUpdates Whether the contact gets e-mails about new statuses of posts that it wrote, voted for or commented on.
 	StatusUpdates bool `json:"statusUpdates"`
 
-	// Suppressed Is told nothing, because e-mails to the address came back, to whichever organization of the deployment they were from.
+	// Suppressed Whether the contact gets no e-mails because earlier ones to its address bounced. Bounced e-mails of all organizations of the deployment count.
 	Suppressed bool `json:"suppressed"`
 
-	// UpdatedAt When the person chose last, or came where nothing was chosen.
+	// UpdatedAt The time of the person's last choice or, without one, of the contact's creation.
 	UpdatedAt time.Time `json:"updatedAt"`
 }
 
@@ -2194,21 +2204,22 @@ type SubscriberList struct {
 	// Data The subscribers.
 	Data []Subscriber `json:"data"`
 
-	// NextCursor Pass it as `cursor` to get the next page; null on the last one.
+	// NextCursor Pass it as `cursor` to get the next page; null on the last page.
 	NextCursor nullable.Nullable[NextCursor] `json:"nextCursor"`
 }
 
-// SubscriberMails Whether contacts who agreed are told by e-mail what becomes of what they wrote, voted for, or commented on, and
-// who chose to of the changelog. It is off unless you switch it on. While `subscriberMailsAllowed` is false, no such
-// e-mail is sent, and switching it on is refused: 403 with `details.reason = "subscriber_mails_not_allowed"`.
+// SubscriberMails Whether contacts that agreed get e-mails about new statuses of posts that they wrote, voted for or
+// commented on. Contacts that chose the changelog also get e-mails about its entries. The default is
+// false. While `subscriberMailsAllowed` is false, no such e-mail is sent. Setting it to true is then
+// refused: 403 with `details.reason = "subscriber_mails_not_allowed"`.
 type SubscriberMails = bool
 
-// SubscriberMailsAllowed Whether the operator of the service lets you e-mail your end-users. Only the operator can change it. False is the
-// default of a new organization.
+// SubscriberMailsAllowed Whether the operator of the service allows e-mails to your end-users. Only the operator can change it.
+// The default of a new organization is false.
 type SubscriberMailsAllowed = bool
 
-// SyncCursor Where the list goes on, now or later, and only in the order of changes: keep that of the last page, and pass it as
-// `cursor` to get what changed since.
+// SyncCursor Continues the list, now or later. Only a list in the order of changes has it. Keep the `syncCursor` of
+// the last page, and pass it as `cursor` to get later changes.
 type SyncCursor = string
 
 // Tag defines model for Tag.
@@ -2219,7 +2230,7 @@ type Tag struct {
 	// Color The tag's colour, as #rrggbb in lower case.
 	Color TagColor `json:"color"`
 
-	// CreatedAt A moment, RFC 3339 in UTC.
+	// CreatedAt A time in RFC 3339 format and in UTC.
 	CreatedAt Timestamp `json:"createdAt"`
 
 	// ID A tag's id.
@@ -2228,14 +2239,14 @@ type Tag struct {
 	// Name The tag's name, trimmed, unique on its board without regard to case.
 	Name TagName `json:"name"`
 
-	// UpdatedAt A moment, RFC 3339 in UTC.
+	// UpdatedAt A time in RFC 3339 format and in UTC.
 	UpdatedAt Timestamp `json:"updatedAt"`
 }
 
 // TagColor The tag's colour, as #rrggbb in lower case.
 type TagColor = string
 
-// TagColorInput The tag's colour, as #rgb or #rrggbb in either case. A new tag is `#6b7280`, a grey, without it.
+// TagColorInput The tag's colour, as #rgb or #rrggbb in either case. The default of a new tag is `#6b7280`, a grey.
 type TagColorInput = string
 
 // TagEnvelope defines model for TagEnvelope.
@@ -2251,14 +2262,14 @@ type TagList struct {
 	// Data The tags, oldest first.
 	Data []Tag `json:"data"`
 
-	// NextCursor Pass it as `cursor` to get the next page; null on the last one.
+	// NextCursor Pass it as `cursor` to get the next page; null on the last page.
 	NextCursor nullable.Nullable[NextCursor] `json:"nextCursor"`
 }
 
 // TagName The tag's name, trimmed, unique on its board without regard to case.
 type TagName = string
 
-// Timestamp A moment, RFC 3339 in UTC.
+// Timestamp A time in RFC 3339 format and in UTC.
 type Timestamp = time.Time
 
 // TraitChange defines model for TraitChange.
@@ -2272,18 +2283,18 @@ type TraitChange struct {
 
 // UpdateBoardRequest defines model for UpdateBoardRequest.
 type UpdateBoardRequest struct {
-	// Description What the board is for; empty if nobody said.
+	// Description The purpose of the board; empty if none was given.
 	Description *BoardDescription `json:"description,omitempty"`
 
-	// Moderated Whether posts and comments that end-users write on the board's web pages wait as submissions until you approve them.
-	// Votes don't wait, nor does what is written by this API. A new board isn't moderated.
+	// Moderated Whether posts and comments of end-users on the board's web pages wait as submissions until you approve
+	// them. Votes don't wait, nor do posts and comments from this API. A new board isn't moderated.
 	Moderated *BoardModerated `json:"moderated,omitempty"`
 
 	// Name The board's name, trimmed.
 	Name *BoardName `json:"name,omitempty"`
 
-	// Public Whether everybody may read the board on the web, at `/b/{organization}/{board}`, the organization by its
-	// slug or, if it has none, its id. A new board is private.
+	// Public Whether the board is public on the web, at `/b/{organization}/{board}`. The address has the
+	// organization's slug or, without a slug, its id. A new board is private.
 	Public *BoardPublic `json:"public,omitempty"`
 
 	// ShowChangelog Whether the board shows its changelog.
@@ -2298,10 +2309,10 @@ type UpdateBoardRequest struct {
 
 // UpdateChangelogEntryRequest defines model for UpdateChangelogEntryRequest.
 type UpdateChangelogEntryRequest struct {
-	// Body The text, as a rich-text document, in its plain form, or both. Neither is made from the other.
+	// Body The text, as a rich-text document, in plain form, or both. The service derives neither form from the other.
 	Body *PostBodyInput `json:"body,omitempty"`
 
-	// PublishedAt When to publish the entry, at once if that is past; null makes it a draft again.
+	// PublishedAt The time of publication. A past time publishes the entry at once. Null makes it a draft again.
 	PublishedAt nullable.Nullable[time.Time] `json:"publishedAt,omitempty"`
 
 	// Slug The entry's title in addresses, unique on its board.
@@ -2310,7 +2321,7 @@ type UpdateChangelogEntryRequest struct {
 	// Title The entry's title, trimmed.
 	Title *ChangelogTitle `json:"title,omitempty"`
 
-	// Version The version that the entry is about; null takes it off.
+	// Version The version that the entry describes; null removes it.
 	Version nullable.Nullable[string] `json:"version,omitempty"`
 }
 
@@ -2324,45 +2335,47 @@ type UpdateContactRequest struct {
 	// Embedded struct due to allOf(#/components/schemas/ContactTraits)
 	ContactTraits `yaml:",inline"`
 	// Embedded fields due to inline allOf schema
-	// ExternalUserID Your own id for the end-user; null takes it off.
+	// ExternalUserID Your own id for the end-user; null removes it.
 	ExternalUserID nullable.Nullable[string] `json:"externalUserId,omitempty"`
 }
 
 // UpdateMemberRequest defines model for UpdateMemberRequest.
 type UpdateMemberRequest struct {
-	// Name The member's name, trimmed. It holds no control characters.
+	// Name The member's name, trimmed. It has no control characters.
 	Name *MemberName `json:"name,omitempty"`
 
-	// Role What the member may do beyond the feedback itself: owners manage all members and their keys, admins those of
-	// admins and members. Owners and admins, the 50 oldest of them, get an e-mail when a webhook is disabled.
+	// Role The member's permissions beyond the feedback itself. Owners manage all members and their keys. Admins
+	// manage admins and members, and their keys. The 50 oldest owners and admins get an e-mail when a webhook
+	// is disabled.
 	Role *MemberRole `json:"role,omitempty"`
 }
 
 // UpdateOrganizationRequest defines model for UpdateOrganizationRequest.
 type UpdateOrganizationRequest struct {
-	// BlockedWords Words and phrases. What an end-user writes on your web pages with one of them in it, by itself and not as a part of a
-	// longer word, waits as a submission, on any board. Case doesn't matter, nor how an accent is written. One that means the
-	// same as one before is left out.
+	// BlockedWords Words and phrases. An end-user's text on your web pages that contains one of them waits as a submission,
+	// on any board. A part of a longer word doesn't count. Case and the encoding of accents don't matter. The
+	// service drops an entry that equals an earlier one by these rules.
 	BlockedWords *BlockedWords `json:"blockedWords,omitempty"`
 
-	// Color The colour of your web pages, kept in lower case; null is that of the service.
+	// Color The colour of your web pages, stored in lower case. Null means the colour of the service.
 	Color nullable.Nullable[OrganizationColor] `json:"color,omitempty"`
 
-	// PublicClosed Whether nobody may post, vote or comment on your web pages just now.
+	// PublicClosed Whether your web pages currently accept no posts, votes and comments.
 	PublicClosed *PublicClosed `json:"publicClosed,omitempty"`
 
-	// SubscriberMails Whether contacts who agreed are told by e-mail what becomes of what they wrote, voted for, or commented on, and
-	// who chose to of the changelog. It is off unless you switch it on. While `subscriberMailsAllowed` is false, no such
-	// e-mail is sent, and switching it on is refused: 403 with `details.reason = "subscriber_mails_not_allowed"`.
+	// SubscriberMails Whether contacts that agreed get e-mails about new statuses of posts that they wrote, voted for or
+	// commented on. Contacts that chose the changelog also get e-mails about its entries. The default is
+	// false. While `subscriberMailsAllowed` is false, no such e-mail is sent. Setting it to true is then
+	// refused: 403 with `details.reason = "subscriber_mails_not_allowed"`.
 	SubscriberMails *SubscriberMails `json:"subscriberMails,omitempty"`
 }
 
 // UpdatePostRequest defines model for UpdatePostRequest.
 type UpdatePostRequest struct {
-	// Body The text, as a rich-text document, in its plain form, or both. Neither is made from the other.
+	// Body The text, as a rich-text document, in plain form, or both. The service derives neither form from the other.
 	Body *PostBodyInput `json:"body,omitempty"`
 
-	// ContactID The end-user whose feedback it is; null takes the contact off.
+	// ContactID The contact that gave the feedback; null removes it.
 	ContactID nullable.Nullable[string] `json:"contactId,omitempty"`
 
 	// HideFromRoadmap Whether the roadmap leaves the post out.
@@ -2371,10 +2384,10 @@ type UpdatePostRequest struct {
 	// Slug The post's title in addresses, unique on its board.
 	Slug *PostSlug `json:"slug,omitempty"`
 
-	// Status Where the post stands. Posts start as `open`; a merge makes its sources `duplicate`.
+	// Status The status of the post. Posts start as `open`; a merge sets its sources to `duplicate`.
 	Status *PostStatus `json:"status,omitempty"`
 
-	// TagIDs Ids of tags of the post's board. Repeated ones count once.
+	// TagIDs Ids of tags of the post's board. Repeated ids count once.
 	TagIDs *PostTagIDs `json:"tagIds,omitempty"`
 
 	// Title The post's title, trimmed.
@@ -2383,7 +2396,7 @@ type UpdatePostRequest struct {
 
 // UpdateTagRequest defines model for UpdateTagRequest.
 type UpdateTagRequest struct {
-	// Color The tag's colour, as #rgb or #rrggbb in either case. A new tag is `#6b7280`, a grey, without it.
+	// Color The tag's colour, as #rgb or #rrggbb in either case. The default of a new tag is `#6b7280`, a grey.
 	Color *TagColorInput `json:"color,omitempty"`
 
 	// Name The tag's name, trimmed, unique on its board without regard to case.
@@ -2392,25 +2405,25 @@ type UpdateTagRequest struct {
 
 // UpdateWebhookRequest defines model for UpdateWebhookRequest.
 type UpdateWebhookRequest struct {
-	// Description What the webhook is for, in your words; null where nothing is said.
+	// Description The purpose of the webhook, in your words; null if none was given.
 	Description nullable.Nullable[WebhookDescription] `json:"description,omitempty"`
 
-	// Enabled Whether anything is sent. True on a disabled webhook resets `consecutiveFailures` to 0, and empties `disabledAt` and `disabledReason`.
+	// Enabled Whether the service sends events to the webhook. True on a disabled webhook resets `consecutiveFailures` to 0, and `disabledAt` and `disabledReason` to null.
 	Enabled *bool `json:"enabled,omitempty"`
 
-	// Events The events to send. Repeated ones count once.
+	// Events The events to subscribe to. Repeated events count once.
 	Events *WebhookEvents `json:"events,omitempty"`
 
-	// MaxPerSecond How many attempts begin within a second, retries among them; null for no limit. After a pause as many may begin at
-	// once. What is beyond it waits its turn, about in the order in which it happened: it isn't dropped, and the wait is
-	// none of the five attempts.
+	// MaxPerSecond The maximum number of attempts that start within a second, including retries; null means no limit. After
+	// a pause, that number of attempts may start at once. Further attempts wait, roughly in the order of their
+	// events. None is dropped, and waiting doesn't count as one of the five attempts.
 	MaxPerSecond nullable.Nullable[WebhookMaxPerSecond] `json:"maxPerSecond,omitempty"`
 
-	// Metadata Your own keys with texts, at most 16 KiB as JSON. No receiver gets to see them. The order of keys isn't kept.
+	// Metadata Your own keys with texts, at most 16 KiB as JSON. The service sends them to no receiver, and doesn't keep the order of keys.
 	Metadata *WebhookMetadata `json:"metadata,omitempty"`
 
-	// URL Where to send events: absolute, https, on a public address, without a user name, a password or a fragment.
-	// A name that leads to an address inside a network is accepted here and refused at each attempt.
+	// URL The address of the receiver: absolute, https, on a public address, without a user name, a password or a
+	// fragment. A host name that resolves to an internal address is accepted here and blocked at each attempt.
 	URL *WebhookURL `json:"url,omitempty"`
 }
 
@@ -2419,26 +2432,27 @@ type User struct {
 	// Email The member's e-mail address.
 	Email string `json:"email"`
 
-	// ID The id of a member of the organization. Votes, posts and comments keep that of one who was removed.
+	// ID A member's id. Votes, posts and comments keep the id of a removed member.
 	ID UserID `json:"id"`
 
 	// Name The member's name.
 	Name string `json:"name"`
 
-	// Role What the member may do beyond the feedback itself: owners manage all members and their keys, admins those of
-	// admins and members. Owners and admins, the 50 oldest of them, get an e-mail when a webhook is disabled.
+	// Role The member's permissions beyond the feedback itself. Owners manage all members and their keys. Admins
+	// manage admins and members, and their keys. The 50 oldest owners and admins get an e-mail when a webhook
+	// is disabled.
 	Role MemberRole `json:"role"`
 }
 
-// UserID The id of a member of the organization. Votes, posts and comments keep that of one who was removed.
+// UserID A member's id. Votes, posts and comments keep the id of a removed member.
 type UserID = string
 
 // Vote defines model for Vote.
 type Vote struct {
-	// ContactID The contact that voted; null for members, voters of the public flow, and a contact that was deleted.
+	// ContactID The contact that voted; null for members, for voters on public boards and for deleted contacts.
 	ContactID nullable.Nullable[ContactID] `json:"contactId"`
 
-	// CreatedAt A moment, RFC 3339 in UTC.
+	// CreatedAt A time in RFC 3339 format and in UTC.
 	CreatedAt Timestamp `json:"createdAt"`
 
 	// ID A vote's id.
@@ -2447,7 +2461,7 @@ type Vote struct {
 	// PostID A post's id.
 	PostID PostID `json:"postId"`
 
-	// UserID The member that voted; null for contacts and voters of the public flow.
+	// UserID The member that voted; null for contacts and for voters on public boards.
 	UserID nullable.Nullable[UserID] `json:"userId"`
 }
 
@@ -2475,7 +2489,7 @@ type VoteList struct {
 	// Data The votes, newest first.
 	Data []ListedVote `json:"data"`
 
-	// NextCursor Pass it as `cursor` to get the next page; null on the last one.
+	// NextCursor Pass it as `cursor` to get the next page; null on the last page.
 	NextCursor nullable.Nullable[NextCursor] `json:"nextCursor"`
 }
 
@@ -2499,14 +2513,14 @@ type Voter struct {
 	// Name The name.
 	Name nullable.Nullable[string] `json:"name"`
 
-	// Plan The plan that the end-user is on with you.
+	// Plan The end-user's plan with you.
 	Plan nullable.Nullable[string] `json:"plan"`
 }
 
 // Webhook defines model for Webhook.
 type Webhook = WebhookFields
 
-// WebhookDescription What the webhook is for, in your words; null where nothing is said.
+// WebhookDescription The purpose of the webhook, in your words; null if none was given.
 type WebhookDescription = string
 
 // WebhookEnvelope defines model for WebhookEnvelope.
@@ -2514,55 +2528,55 @@ type WebhookEnvelope struct {
 	Data Webhook `json:"data"`
 }
 
-// WebhookEvents The events to send. Repeated ones count once.
+// WebhookEvents The events to subscribe to. Repeated events count once.
 type WebhookEvents = []EventType
 
 // WebhookFields A webhook without its secret.
 type WebhookFields struct {
-	// ConsecutiveFailures How many deliveries in a row have failed for good. A success, and enabling the webhook, begin at 0 again; 50
-	// disable it.
+	// ConsecutiveFailures The number of consecutive deliveries that failed for good. A success resets it to 0, and so does
+	// enabling the webhook. At 50 the service disables the webhook.
 	ConsecutiveFailures int `json:"consecutiveFailures"`
 
-	// CreatedAt A moment, RFC 3339 in UTC.
+	// CreatedAt A time in RFC 3339 format and in UTC.
 	CreatedAt Timestamp `json:"createdAt"`
 
-	// Description What the webhook is for, in your words; null where nothing is said.
+	// Description The purpose of the webhook, in your words; null if none was given.
 	Description nullable.Nullable[WebhookDescription] `json:"description"`
 
-	// DisabledAt When it was disabled, by you or after 50 failed deliveries in a row; null while it is enabled.
+	// DisabledAt The time at which the webhook was disabled, by you or after 50 failed deliveries in a row. Null while it is enabled.
 	DisabledAt nullable.Nullable[time.Time] `json:"disabledAt"`
 
-	// DisabledReason Why it is disabled: `requested` by you, or `failures`; null while it is enabled. Open: more values may be
-	// added.
+	// DisabledReason The reason for disabling: `requested` by you, or `failures`; null while the webhook is enabled.
+	// Open: more values may be added.
 	//
 	//
 	// Examples: null, failures
 	DisabledReason nullable.Nullable[string] `json:"disabledReason"`
 
-	// Enabled Whether anything is sent.
+	// Enabled Whether the service sends events to the webhook.
 	Enabled bool `json:"enabled"`
 
-	// Events The events that are sent.
+	// Events The subscribed events.
 	Events []EventType `json:"events"`
 
 	// ID A webhook's id.
 	ID WebhookID `json:"id"`
 
-	// MaxPerSecond How many attempts begin within a second, retries among them; null for no limit. After a pause as many may begin at
-	// once. What is beyond it waits its turn, about in the order in which it happened: it isn't dropped, and the wait is
-	// none of the five attempts.
+	// MaxPerSecond The maximum number of attempts that start within a second, including retries; null means no limit. After
+	// a pause, that number of attempts may start at once. Further attempts wait, roughly in the order of their
+	// events. None is dropped, and waiting doesn't count as one of the five attempts.
 	MaxPerSecond nullable.Nullable[WebhookMaxPerSecond] `json:"maxPerSecond"`
 
-	// Metadata Your own keys with texts, at most 16 KiB as JSON. No receiver gets to see them. The order of keys isn't kept.
+	// Metadata Your own keys with texts, at most 16 KiB as JSON. The service sends them to no receiver, and doesn't keep the order of keys.
 	Metadata WebhookMetadata `json:"metadata"`
 
 	// OrganizationID An organization's id.
 	OrganizationID OrganizationID `json:"organizationId"`
 
-	// UpdatedAt A moment, RFC 3339 in UTC.
+	// UpdatedAt A time in RFC 3339 format and in UTC.
 	UpdatedAt Timestamp `json:"updatedAt"`
 
-	// URL Where events are sent.
+	// URL The address of the receiver.
 	URL string `json:"url"`
 }
 
@@ -2570,34 +2584,34 @@ type WebhookFields struct {
 type WebhookHealth struct {
 	AttemptDurationMs Percentiles `json:"attemptDurationMs"`
 
-	// Attempts How many attempts the deliveries since then have had.
+	// Attempts The number of attempts of the deliveries created in the period.
 	Attempts int `json:"attempts"`
 
-	// ConsecutiveFailures How many deliveries in a row have failed for good.
+	// ConsecutiveFailures The number of consecutive deliveries that failed for good.
 	ConsecutiveFailures int `json:"consecutiveFailures"`
 
-	// Delivered How many deliveries since then have succeeded.
+	// Delivered The number of succeeded deliveries that were created in the period.
 	Delivered int `json:"delivered"`
 
-	// DisabledAt When it was disabled; null while it is enabled.
+	// DisabledAt The time at which the webhook was disabled; null while it is enabled.
 	DisabledAt nullable.Nullable[time.Time] `json:"disabledAt"`
 
-	// DisabledReason Why it is disabled, as in the webhook.
+	// DisabledReason The reason for disabling, as in the webhook.
 	DisabledReason nullable.Nullable[string] `json:"disabledReason"`
 
-	// Enabled Whether anything is sent.
+	// Enabled Whether the service sends events to the webhook.
 	Enabled bool `json:"enabled"`
 
-	// Failed How many deliveries since then have failed for good.
+	// Failed The number of deliveries created in the period that failed for good.
 	Failed int `json:"failed"`
 
-	// OldestPendingAt When the oldest pending delivery was created; null where none is pending.
+	// OldestPendingAt The creation time of the oldest pending delivery; null if none is pending.
 	OldestPendingAt nullable.Nullable[time.Time] `json:"oldestPendingAt"`
 
-	// Pending How many deliveries are pending now, whenever they were created; 10,000 stands for more, too.
+	// Pending The number of deliveries that are pending now, of any age. 10,000 means 10,000 or more.
 	Pending int `json:"pending"`
 
-	// Since What was created from then on counts: 24 hours ago, or later where there were more than 10,000 deliveries.
+	// Since The start of the period: 24 hours ago, or later if there were more than 10,000 deliveries. Deliveries created since then count.
 	Since            time.Time   `json:"since"`
 	TimeToDeliveryMs Percentiles `json:"timeToDeliveryMs"`
 
@@ -2615,19 +2629,19 @@ type WebhookID = string
 
 // WebhookList defines model for WebhookList.
 type WebhookList struct {
-	// Data The webhooks, oldest first. How many there may be is a setting of the deployment.
+	// Data The webhooks, oldest first. The deployment sets their maximum number.
 	Data []Webhook `json:"data"`
 
-	// NextCursor Pass it as `cursor` to get the next page; null on the last one.
+	// NextCursor Pass it as `cursor` to get the next page; null on the last page.
 	NextCursor nullable.Nullable[NextCursor] `json:"nextCursor"`
 }
 
-// WebhookMaxPerSecond How many attempts begin within a second, retries among them; null for no limit. After a pause as many may begin at
-// once. What is beyond it waits its turn, about in the order in which it happened: it isn't dropped, and the wait is
-// none of the five attempts.
+// WebhookMaxPerSecond The maximum number of attempts that start within a second, including retries; null means no limit. After
+// a pause, that number of attempts may start at once. Further attempts wait, roughly in the order of their
+// events. None is dropped, and waiting doesn't count as one of the five attempts.
 type WebhookMaxPerSecond = int
 
-// WebhookMetadata Your own keys with texts, at most 16 KiB as JSON. No receiver gets to see them. The order of keys isn't kept.
+// WebhookMetadata Your own keys with texts, at most 16 KiB as JSON. The service sends them to no receiver, and doesn't keep the order of keys.
 type WebhookMetadata map[string]string
 
 // WebhookTestEvent defines model for WebhookTestEvent.
@@ -2637,12 +2651,12 @@ type WebhookTestEvent struct {
 	// OrganizationID An organization's id.
 	OrganizationID OrganizationID `json:"organizationId"`
 
-	// Webhook The webhook that is tested.
+	// Webhook The webhook under test.
 	Webhook EventWebhook `json:"webhook"`
 }
 
-// WebhookURL Where to send events: absolute, https, on a public address, without a user name, a password or a fragment.
-// A name that leads to an address inside a network is accepted here and refused at each attempt.
+// WebhookURL The address of the receiver: absolute, https, on a public address, without a user name, a password or a
+// fragment. A host name that resolves to an internal address is accepted here and blocked at each attempt.
 type WebhookURL = string
 
 // WebhookWithSecret defines model for WebhookWithSecret.
@@ -2650,7 +2664,7 @@ type WebhookWithSecret struct {
 	// Embedded struct due to allOf(#/components/schemas/WebhookFields)
 	WebhookFields `yaml:",inline"`
 	// Embedded fields due to inline allOf schema
-	// Secret The key of the signatures. It is shown this once.
+	// Secret The key of the signatures. The API shows it only once.
 	Secret string `json:"secret"`
 }
 
@@ -2659,12 +2673,12 @@ type WebhookWithSecretEnvelope struct {
 	Data WebhookWithSecret `json:"data"`
 }
 
-// WidgetOriginList The origins of the pages that may hold the widget.
+// WidgetOriginList The origins of the pages that may embed the widget.
 type WidgetOriginList = []string
 
 // WidgetOrigins defines model for WidgetOrigins.
 type WidgetOrigins struct {
-	// Origins The origins of the pages that may hold the widget.
+	// Origins The origins of the pages that may embed the widget.
 	Origins WidgetOriginList `json:"origins"`
 }
 
@@ -2676,12 +2690,12 @@ type WidgetOriginsEnvelope struct {
 // WidgetSecret defines model for WidgetSecret.
 type WidgetSecret = WidgetSecretFields
 
-// WidgetSecretFields A secret of the widget, without the secret itself.
+// WidgetSecretFields A widget secret, without the secret itself.
 type WidgetSecretFields struct {
-	// CreatedAt A moment, RFC 3339 in UTC.
+	// CreatedAt A time in RFC 3339 format and in UTC.
 	CreatedAt Timestamp `json:"createdAt"`
 
-	// ID The secret's id, which tokens name as `kid`.
+	// ID The secret's id. Tokens name it as `kid`.
 	ID string `json:"id"`
 }
 
@@ -2690,7 +2704,7 @@ type WidgetSecretList struct {
 	// Data The secrets, oldest first.
 	Data []WidgetSecret `json:"data"`
 
-	// NextCursor Pass it as `cursor` to get the next page; null on the last one.
+	// NextCursor Pass it as `cursor` to get the next page; null on the last page.
 	NextCursor nullable.Nullable[NextCursor] `json:"nextCursor"`
 }
 
@@ -2699,7 +2713,7 @@ type WidgetSecretWithSecret struct {
 	// Embedded struct due to allOf(#/components/schemas/WidgetSecretFields)
 	WidgetSecretFields `yaml:",inline"`
 	// Embedded fields due to inline allOf schema
-	// Secret The key of the signatures. It is shown this once.
+	// Secret The key of the signatures. The API shows it only once.
 	Secret string `json:"secret"`
 }
 
@@ -2773,131 +2787,133 @@ type WidgetSecretIDParam = string
 
 // ListAPIKeysParams defines parameters for ListAPIKeys.
 type ListAPIKeysParams struct {
-	// Cursor Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
+	// Cursor The `nextCursor` of the previous page. Without it, the list starts at its beginning.
 	Cursor *CursorParam `form:"cursor,omitempty" json:"cursor,omitempty"`
 
-	// Limit How many items a page holds at most.
+	// Limit The maximum number of items on a page.
 	Limit *LimitParam `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
 // ListAuditParams defines parameters for ListAudit.
 type ListAuditParams struct {
-	// Actor Only what a member (`usr_…`) or a key (`key_…`) did, who may be gone, or `operator`.
+	// Actor Only changes by this member (`usr_…`), by this key (`key_…`) or by the `operator`. The member or key may be deleted.
 	Actor *string `form:"actor,omitempty" json:"actor,omitempty"`
 
 	// Actions Only these operations, separated by commas: `exportContact,eraseContact`.
 	Actions *[]string `form:"actions,omitempty" json:"actions,omitempty"`
 
-	// Resource Only what was done to the resource of this id, which may be gone.
+	// Resource Only changes of the resource with this id. The resource may be deleted.
 	Resource *string `form:"resource,omitempty" json:"resource,omitempty"`
 
-	// Since Only what was done at this moment or later.
+	// Since Only changes at this moment or later.
 	Since *time.Time `form:"since,omitempty" json:"since,omitempty"`
 
-	// Until Only what was done before this moment.
+	// Until Only changes before this moment.
 	Until *time.Time `form:"until,omitempty" json:"until,omitempty"`
 
-	// Cursor Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
+	// Cursor The `nextCursor` of the previous page. Without it, the list starts at its beginning.
 	Cursor *CursorParam `form:"cursor,omitempty" json:"cursor,omitempty"`
 
-	// Limit How many items a page holds at most.
+	// Limit The maximum number of items on a page.
 	Limit *LimitParam `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
 // ListBoardsParams defines parameters for ListBoards.
 type ListBoardsParams struct {
-	// Cursor Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
+	// Cursor The `nextCursor` of the previous page. Without it, the list starts at its beginning.
 	Cursor *CursorParam `form:"cursor,omitempty" json:"cursor,omitempty"`
 
-	// Limit How many boards a page holds at most.
+	// Limit The maximum number of boards on a page.
 	Limit *BoardLimitParam `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
 // ListChangelogParams defines parameters for ListChangelog.
 type ListChangelogParams struct {
-	// Cursor Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
+	// Cursor The `nextCursor` of the previous page. Without it, the list starts at its beginning.
 	Cursor *CursorParam `form:"cursor,omitempty" json:"cursor,omitempty"`
 
-	// Limit How many items a page holds at most.
+	// Limit The maximum number of items on a page.
 	Limit *LimitParam `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// UpdatedSince Only those whose `updatedAt` is this moment or later, in the order of their changes, with a `syncCursor`.
+	// UpdatedSince Selects the items whose `updatedAt` is this time or later. The list is in the order of changes and has a
+	// `syncCursor`.
 	UpdatedSince *UpdatedSinceParam `form:"updatedSince,omitempty" json:"updatedSince,omitempty"`
 
-	// IncludeDeleted Whether the answer has `deleted`, with those that were deleted, at `updatedSince` or later where that is
-	// given. The list is in the order of their changes then; another one is
-	// 422 with the rule `updated`.
+	// IncludeDeleted Whether the response has `deleted`, the list of deleted items. With `updatedSince`, it has the items
+	// deleted at that time or later. The list is then in the order of changes; any other order is 422 with the
+	// rule `updated`.
 	IncludeDeleted *IncludeDeletedParam `form:"includeDeleted,omitempty" json:"includeDeleted,omitempty"`
 }
 
 // ListPostsParams defines parameters for ListPosts.
 type ListPostsParams struct {
-	// Cursor Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
+	// Cursor The `nextCursor` of the previous page. Without it, the list starts at its beginning.
 	Cursor *CursorParam `form:"cursor,omitempty" json:"cursor,omitempty"`
 
-	// Limit How many items a page holds at most.
+	// Limit The maximum number of items on a page.
 	Limit *LimitParam `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Q Searches titles and texts. All the words have to occur, in either of the two and in any order. Words are
-	// reduced to their English stems, so `exports` finds `exporting`.
+	// Q Searches titles and texts. All words must occur, in the title or the text and in any order. Words are reduced to
+	// their English stems, so `exports` finds `exporting`.
 	Q *string `form:"q,omitempty" json:"q,omitempty"`
 
 	// Status Only posts in any of these states, separated by commas: `open,planned`.
 	Status *[]PostStatus `form:"status,omitempty" json:"status,omitempty"`
 
-	// TagIDs Only posts that carry any of these tags. Ids, separated by commas.
+	// TagIDs Only posts with any of these tags. Ids, separated by commas.
 	TagIDs *[]string `form:"tagIds,omitempty" json:"tagIds,omitempty"`
 
-	// ContactID Only posts that this contact is attached to.
+	// ContactID Only posts with this contact.
 	ContactID *string `form:"contactId,omitempty" json:"contactId,omitempty"`
 
-	// UpdatedSince Only those whose `updatedAt` is this moment or later, in the order of their changes, with a `syncCursor`.
+	// UpdatedSince Selects the items whose `updatedAt` is this time or later. The list is in the order of changes and has a
+	// `syncCursor`.
 	UpdatedSince *UpdatedSinceParam `form:"updatedSince,omitempty" json:"updatedSince,omitempty"`
 
-	// IncludeDeleted Whether the answer has `deleted`, with those that were deleted, at `updatedSince` or later where that is
-	// given. The list is in the order of their changes then; another one is
-	// 422 with the rule `updated`.
+	// IncludeDeleted Whether the response has `deleted`, the list of deleted items. With `updatedSince`, it has the items
+	// deleted at that time or later. The list is then in the order of changes; any other order is 422 with the
+	// rule `updated`.
 	IncludeDeleted *IncludeDeletedParam `form:"includeDeleted,omitempty" json:"includeDeleted,omitempty"`
 
-	// Sort The order. Left out, it is `relevance` with `q`, `updated` with `updatedSince` or `includeDeleted`, and else `newest`.
+	// Sort The order. The default is `relevance` with `q`, `updated` with `updatedSince` or `includeDeleted`, and else `newest`.
 	Sort *PostSort `form:"sort,omitempty" json:"sort,omitempty"`
 
-	// Currency The ISO 4217 code of the currency whose revenue `sort=revenue` goes by.
+	// Currency The ISO 4217 code of the currency whose revenue `sort=revenue` uses.
 	// That sort needs it, and no other takes it (422 otherwise).
 	Currency *string `form:"currency,omitempty" json:"currency,omitempty"`
 }
 
 // ListTagsParams defines parameters for ListTags.
 type ListTagsParams struct {
-	// Cursor Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
+	// Cursor The `nextCursor` of the previous page. Without it, the list starts at its beginning.
 	Cursor *CursorParam `form:"cursor,omitempty" json:"cursor,omitempty"`
 
-	// Limit How many items a page holds at most; 25 if only `cursor` is given. Without either the list comes whole.
+	// Limit The maximum number of items on a page; 25 if only `cursor` is given. Without `limit` and `cursor` the response has the whole list.
 	Limit *WholeLimitParam `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
 // ListContactsParams defines parameters for ListContacts.
 type ListContactsParams struct {
-	// Cursor Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
+	// Cursor The `nextCursor` of the previous page. Without it, the list starts at its beginning.
 	Cursor *CursorParam `form:"cursor,omitempty" json:"cursor,omitempty"`
 
-	// Limit How many items a page holds at most.
+	// Limit The maximum number of items on a page.
 	Limit *LimitParam `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Q Only contacts with this text anywhere in the e-mail address or the name, without regard to case.
+	// Q Only contacts with this text anywhere in the e-mail address or the name. Case does not matter.
 	Q *string `form:"q,omitempty" json:"q,omitempty"`
 
-	// Plan Only contacts on any of these plans, separated by commas. A plan that has a comma in its name can't be
-	// asked for.
+	// Plan Only contacts on any of these plans, separated by commas. The filter cannot name a plan with a comma in its
+	// name.
 	Plan *[]string `form:"plan,omitempty" json:"plan,omitempty"`
 
-	// ExternalUserID Only the contact with this id of yours.
+	// ExternalUserID Only the contact with this id of your own.
 	ExternalUserID *string `form:"externalUserId,omitempty" json:"externalUserId,omitempty"`
 
-	// Email Only contacts with exactly this e-mail address, without regard to case.
+	// Email Only contacts with exactly this e-mail address. Case does not matter.
 	Email *string `form:"email,omitempty" json:"email,omitempty"`
 
-	// Source Only contacts that came in this way.
+	// Source Only contacts with this source.
 	Source *string `form:"source,omitempty" json:"source,omitempty"`
 
 	// ConsentBasis Only contacts that are kept on this lawful basis.
@@ -2906,88 +2922,90 @@ type ListContactsParams struct {
 	// UpdatedSince Only contacts whose `updatedAt` is this moment or later.
 	UpdatedSince *time.Time `form:"updatedSince,omitempty" json:"updatedSince,omitempty"`
 
-	// IncludeDeleted Whether the answer has `deleted`, with those that were deleted, at `updatedSince` or later where that is
-	// given. The list is in the order of their changes then; another one is
-	// 422 with the rule `updated`.
+	// IncludeDeleted Whether the response has `deleted`, the list of deleted items. With `updatedSince`, it has the items
+	// deleted at that time or later. The list is then in the order of changes; any other order is 422 with the
+	// rule `updated`.
 	IncludeDeleted *IncludeDeletedParam `form:"includeDeleted,omitempty" json:"includeDeleted,omitempty"`
 
-	// Sort The order. Left out, it is `updated` with `includeDeleted`, and else `created`.
+	// Sort The order. The default is `updated` with `includeDeleted`, and otherwise `created`.
 	Sort *ContactSort `form:"sort,omitempty" json:"sort,omitempty"`
 }
 
 // ListContactPostsParams defines parameters for ListContactPosts.
 type ListContactPostsParams struct {
-	// Cursor Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
+	// Cursor The `nextCursor` of the previous page. Without it, the list starts at its beginning.
 	Cursor *CursorParam `form:"cursor,omitempty" json:"cursor,omitempty"`
 
-	// Limit How many items a page holds at most.
+	// Limit The maximum number of items on a page.
 	Limit *LimitParam `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
 // ListEventsParams defines parameters for ListEvents.
 type ListEventsParams struct {
-	// After The `sequence` of the last event that you know, which a delivery has as `X-Service-Sequence`; 0 is before the first one of all. Left out, the feed begins with the oldest that is kept.
+	// After The `sequence` of the last event that you know. A delivery has it as `X-Service-Sequence`. 0 is before the very first event. Without `after`, the feed begins with the oldest stored event.
 	After *int64 `form:"after,omitempty" json:"after,omitempty"`
 
 	// Types Only these events, separated by commas: `post.created,vote.created`.
 	Types *[]EventType `form:"types,omitempty" json:"types,omitempty"`
 
-	// Limit How many items a page holds at most.
+	// Limit The maximum number of items on a page.
 	Limit *LimitParam `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Wait How many seconds to wait for an event, if there is none.
+	// Wait The number of seconds to wait if there is no event.
 	Wait *int `form:"wait,omitempty" json:"wait,omitempty"`
 }
 
 // ListMembersParams defines parameters for ListMembers.
 type ListMembersParams struct {
-	// Cursor Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
+	// Cursor The `nextCursor` of the previous page. Without it, the list starts at its beginning.
 	Cursor *CursorParam `form:"cursor,omitempty" json:"cursor,omitempty"`
 
-	// Limit How many items a page holds at most.
+	// Limit The maximum number of items on a page.
 	Limit *LimitParam `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
 // ListAllPostsParams defines parameters for ListAllPosts.
 type ListAllPostsParams struct {
-	// Cursor Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
+	// Cursor The `nextCursor` of the previous page. Without it, the list starts at its beginning.
 	Cursor *CursorParam `form:"cursor,omitempty" json:"cursor,omitempty"`
 
-	// Limit How many items a page holds at most.
+	// Limit The maximum number of items on a page.
 	Limit *LimitParam `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Status Only posts in any of these states, separated by commas: `open,planned`.
 	Status *[]PostStatus `form:"status,omitempty" json:"status,omitempty"`
 
-	// ContactID Only posts that this contact is attached to.
+	// ContactID Only posts with this contact.
 	ContactID *string `form:"contactId,omitempty" json:"contactId,omitempty"`
 
-	// UpdatedSince Only those whose `updatedAt` is this moment or later, in the order of their changes, with a `syncCursor`.
+	// UpdatedSince Selects the items whose `updatedAt` is this time or later. The list is in the order of changes and has a
+	// `syncCursor`.
 	UpdatedSince *UpdatedSinceParam `form:"updatedSince,omitempty" json:"updatedSince,omitempty"`
 
-	// IncludeDeleted Whether the answer has `deleted`, with those that were deleted, at `updatedSince` or later where that is
-	// given. The list is in the order of their changes then; another one is
-	// 422 with the rule `updated`.
+	// IncludeDeleted Whether the response has `deleted`, the list of deleted items. With `updatedSince`, it has the items
+	// deleted at that time or later. The list is then in the order of changes; any other order is 422 with the
+	// rule `updated`.
 	IncludeDeleted *IncludeDeletedParam `form:"includeDeleted,omitempty" json:"includeDeleted,omitempty"`
 
-	// Sort The order. Left out, it is `updated` with `updatedSince` or `includeDeleted`, and else `newest`.
+	// Sort The order. The default is `updated` with `updatedSince` or `includeDeleted`, and else `newest`.
 	Sort *AllPostsSort `form:"sort,omitempty" json:"sort,omitempty"`
 }
 
 // ListCommentsParams defines parameters for ListComments.
 type ListCommentsParams struct {
-	// Cursor Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
+	// Cursor The `nextCursor` of the previous page. Without it, the list starts at its beginning.
 	Cursor *CursorParam `form:"cursor,omitempty" json:"cursor,omitempty"`
 
-	// Limit How many items a page holds at most.
+	// Limit The maximum number of items on a page.
 	Limit *LimitParam `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// UpdatedSince Only those whose `updatedAt` is this moment or later, in the order of their changes, with a `syncCursor`.
+	// UpdatedSince Selects the items whose `updatedAt` is this time or later. The list is in the order of changes and has a
+	// `syncCursor`.
 	UpdatedSince *UpdatedSinceParam `form:"updatedSince,omitempty" json:"updatedSince,omitempty"`
 
-	// IncludeDeleted Whether the answer has `deleted`, with those that were deleted, at `updatedSince` or later where that is
-	// given. The list is in the order of their changes then; another one is
-	// 422 with the rule `updated`.
+	// IncludeDeleted Whether the response has `deleted`, the list of deleted items. With `updatedSince`, it has the items
+	// deleted at that time or later. The list is then in the order of changes; any other order is 422 with the
+	// rule `updated`.
 	IncludeDeleted *IncludeDeletedParam `form:"includeDeleted,omitempty" json:"includeDeleted,omitempty"`
 }
 
@@ -3002,58 +3020,58 @@ type RetractVoteParams struct {
 
 // ListVotesParams defines parameters for ListVotes.
 type ListVotesParams struct {
-	// Cursor Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
+	// Cursor The `nextCursor` of the previous page. Without it, the list starts at its beginning.
 	Cursor *CursorParam `form:"cursor,omitempty" json:"cursor,omitempty"`
 
-	// Limit How many items a page holds at most.
+	// Limit The maximum number of items on a page.
 	Limit *LimitParam `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
 // ListSubjectRecordsParams defines parameters for ListSubjectRecords.
 type ListSubjectRecordsParams struct {
-	// Cursor Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
+	// Cursor The `nextCursor` of the previous page. Without it, the list starts at its beginning.
 	Cursor *CursorParam `form:"cursor,omitempty" json:"cursor,omitempty"`
 
-	// Limit How many items a page holds at most.
+	// Limit The maximum number of items on a page.
 	Limit *LimitParam `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
 // ListSubmissionsParams defines parameters for ListSubmissions.
 type ListSubmissionsParams struct {
-	// BoardID Only what is for this board.
+	// BoardID Only submissions for this board.
 	BoardID *string `form:"boardId,omitempty" json:"boardId,omitempty"`
 
-	// Cursor Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
+	// Cursor The `nextCursor` of the previous page. Without it, the list starts at its beginning.
 	Cursor *CursorParam `form:"cursor,omitempty" json:"cursor,omitempty"`
 
-	// Limit How many items a page holds at most.
+	// Limit The maximum number of items on a page.
 	Limit *LimitParam `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
 // ListSubscribersParams defines parameters for ListSubscribers.
 type ListSubscribersParams struct {
-	// Cursor Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
+	// Cursor The `nextCursor` of the previous page. Without it, the list starts at its beginning.
 	Cursor *CursorParam `form:"cursor,omitempty" json:"cursor,omitempty"`
 
-	// Limit How many items a page holds at most.
+	// Limit The maximum number of items on a page.
 	Limit *LimitParam `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
 // ListWebhooksParams defines parameters for ListWebhooks.
 type ListWebhooksParams struct {
-	// Cursor Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
+	// Cursor The `nextCursor` of the previous page. Without it, the list starts at its beginning.
 	Cursor *CursorParam `form:"cursor,omitempty" json:"cursor,omitempty"`
 
-	// Limit How many items a page holds at most; 25 if only `cursor` is given. Without either the list comes whole.
+	// Limit The maximum number of items on a page; 25 if only `cursor` is given. Without `limit` and `cursor` the response has the whole list.
 	Limit *WholeLimitParam `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
 // ListDeliveriesParams defines parameters for ListDeliveries.
 type ListDeliveriesParams struct {
-	// Cursor Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
+	// Cursor The `nextCursor` of the previous page. Without it, the list starts at its beginning.
 	Cursor *CursorParam `form:"cursor,omitempty" json:"cursor,omitempty"`
 
-	// Limit How many deliveries a page holds at most.
+	// Limit The maximum number of deliveries on a page.
 	Limit *DeliveryLimitParam `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Status Only deliveries in this state.
@@ -3068,19 +3086,19 @@ type ListDeliveriesParams struct {
 
 // ListRecoveriesParams defines parameters for ListRecoveries.
 type ListRecoveriesParams struct {
-	// Cursor Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
+	// Cursor The `nextCursor` of the previous page. Without it, the list starts at its beginning.
 	Cursor *CursorParam `form:"cursor,omitempty" json:"cursor,omitempty"`
 
-	// Limit How many items a page holds at most.
+	// Limit The maximum number of items on a page.
 	Limit *LimitParam `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
 // ListWidgetSecretsParams defines parameters for ListWidgetSecrets.
 type ListWidgetSecretsParams struct {
-	// Cursor Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
+	// Cursor The `nextCursor` of the previous page. Without it, the list starts at its beginning.
 	Cursor *CursorParam `form:"cursor,omitempty" json:"cursor,omitempty"`
 
-	// Limit How many items a page holds at most.
+	// Limit The maximum number of items on a page.
 	Limit *LimitParam `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
@@ -3272,7 +3290,7 @@ type ServerInterface interface {
 	// EraseContact Erase a person
 	// (POST /v1/contacts/{contactId}/erase)
 	EraseContact(c *gin.Context, contactID ContactIDParam)
-	// ExportContact Export all there is about a person
+	// ExportContact Export all data about a person
 	// (POST /v1/contacts/{contactId}/export)
 	ExportContact(c *gin.Context, contactID ContactIDParam)
 	// ListContactPosts List a contact's posts
@@ -3281,7 +3299,7 @@ type ServerInterface interface {
 	// ListEvents Read the feed of events
 	// (GET /v1/events)
 	ListEvents(c *gin.Context, params ListEventsParams)
-	// GetMe Show whose key this is
+	// GetMe Show the key and its member
 	// (GET /v1/me)
 	GetMe(c *gin.Context)
 	// ListMembers List members
@@ -3329,7 +3347,7 @@ type ServerInterface interface {
 	// MergePosts Merge posts into this one
 	// (POST /v1/posts/{postId}/merge)
 	MergePosts(c *gin.Context, postID PostIDParam)
-	// RetractVote Take the vote back
+	// RetractVote Remove a vote
 	// (DELETE /v1/posts/{postId}/votes)
 	RetractVote(c *gin.Context, postID PostIDParam, params RetractVoteParams)
 	// ListVotes List a post's votes
@@ -3341,22 +3359,22 @@ type ServerInterface interface {
 	// GetSubjectRequest Read the receipt of an export or an erasure
 	// (GET /v1/subject-requests/{subjectRequestId})
 	GetSubjectRequest(c *gin.Context, subjectRequestID SubjectRequestIDParam)
-	// ListSubjectRecords Read what an export has found
+	// ListSubjectRecords Read the records of an export
 	// (GET /v1/subject-requests/{subjectRequestId}/records)
 	ListSubjectRecords(c *gin.Context, subjectRequestID SubjectRequestIDParam, params ListSubjectRecordsParams)
-	// ListSubmissions List what waits to be looked at
+	// ListSubmissions List submissions that wait for review
 	// (GET /v1/submissions)
 	ListSubmissions(c *gin.Context, params ListSubmissionsParams)
-	// RejectSubmission Reject what waits
+	// RejectSubmission Reject a submission
 	// (DELETE /v1/submissions/{submissionId})
 	RejectSubmission(c *gin.Context, submissionID SubmissionIDParam)
-	// GetSubmission Read what waits
+	// GetSubmission Read a submission
 	// (GET /v1/submissions/{submissionId})
 	GetSubmission(c *gin.Context, submissionID SubmissionIDParam)
-	// ApproveSubmission Approve what waits
+	// ApproveSubmission Approve a submission
 	// (POST /v1/submissions/{submissionId}/approve)
 	ApproveSubmission(c *gin.Context, submissionID SubmissionIDParam)
-	// ListSubscribers List who is told by e-mail
+	// ListSubscribers List the subscribers to e-mails
 	// (GET /v1/subscribers)
 	ListSubscribers(c *gin.Context, params ListSubscribersParams)
 	// ListWebhooks List webhooks
@@ -3383,10 +3401,10 @@ type ServerInterface interface {
 	// ReplayDelivery Replay a delivery
 	// (POST /v1/webhooks/{webhookId}/deliveries/{deliveryId}/replay)
 	ReplayDelivery(c *gin.Context, webhookID WebhookIDParam, deliveryID DeliveryIDParam)
-	// GetWebhookHealth Read how a webhook is doing
+	// GetWebhookHealth Read a webhook's health
 	// (GET /v1/webhooks/{webhookId}/health)
 	GetWebhookHealth(c *gin.Context, webhookID WebhookIDParam)
-	// RecoverWebhook Replay everything that failed
+	// RecoverWebhook Replay all failed deliveries
 	// (POST /v1/webhooks/{webhookId}/recover)
 	RecoverWebhook(c *gin.Context, webhookID WebhookIDParam)
 	// ListRecoveries List a webhook's recoveries
@@ -3410,7 +3428,7 @@ type ServerInterface interface {
 	// ListWidgetSecrets List the widget's secrets
 	// (GET /v1/widget/secrets)
 	ListWidgetSecrets(c *gin.Context, params ListWidgetSecretsParams)
-	// CreateWidgetSecret Make a secret for the widget
+	// CreateWidgetSecret Create a secret for the widget
 	// (POST /v1/widget/secrets)
 	CreateWidgetSecret(c *gin.Context)
 	// DeleteWidgetSecret Delete a secret of the widget
@@ -7989,7 +8007,7 @@ type StrictServerInterface interface {
 	// EraseContact Erase a person
 	// (POST /v1/contacts/{contactId}/erase)
 	EraseContact(ctx context.Context, request EraseContactRequestObject) (EraseContactResponseObject, error)
-	// ExportContact Export all there is about a person
+	// ExportContact Export all data about a person
 	// (POST /v1/contacts/{contactId}/export)
 	ExportContact(ctx context.Context, request ExportContactRequestObject) (ExportContactResponseObject, error)
 	// ListContactPosts List a contact's posts
@@ -7998,7 +8016,7 @@ type StrictServerInterface interface {
 	// ListEvents Read the feed of events
 	// (GET /v1/events)
 	ListEvents(ctx context.Context, request ListEventsRequestObject) (ListEventsResponseObject, error)
-	// GetMe Show whose key this is
+	// GetMe Show the key and its member
 	// (GET /v1/me)
 	GetMe(ctx context.Context, request GetMeRequestObject) (GetMeResponseObject, error)
 	// ListMembers List members
@@ -8046,7 +8064,7 @@ type StrictServerInterface interface {
 	// MergePosts Merge posts into this one
 	// (POST /v1/posts/{postId}/merge)
 	MergePosts(ctx context.Context, request MergePostsRequestObject) (MergePostsResponseObject, error)
-	// RetractVote Take the vote back
+	// RetractVote Remove a vote
 	// (DELETE /v1/posts/{postId}/votes)
 	RetractVote(ctx context.Context, request RetractVoteRequestObject) (RetractVoteResponseObject, error)
 	// ListVotes List a post's votes
@@ -8058,22 +8076,22 @@ type StrictServerInterface interface {
 	// GetSubjectRequest Read the receipt of an export or an erasure
 	// (GET /v1/subject-requests/{subjectRequestId})
 	GetSubjectRequest(ctx context.Context, request GetSubjectRequestRequestObject) (GetSubjectRequestResponseObject, error)
-	// ListSubjectRecords Read what an export has found
+	// ListSubjectRecords Read the records of an export
 	// (GET /v1/subject-requests/{subjectRequestId}/records)
 	ListSubjectRecords(ctx context.Context, request ListSubjectRecordsRequestObject) (ListSubjectRecordsResponseObject, error)
-	// ListSubmissions List what waits to be looked at
+	// ListSubmissions List submissions that wait for review
 	// (GET /v1/submissions)
 	ListSubmissions(ctx context.Context, request ListSubmissionsRequestObject) (ListSubmissionsResponseObject, error)
-	// RejectSubmission Reject what waits
+	// RejectSubmission Reject a submission
 	// (DELETE /v1/submissions/{submissionId})
 	RejectSubmission(ctx context.Context, request RejectSubmissionRequestObject) (RejectSubmissionResponseObject, error)
-	// GetSubmission Read what waits
+	// GetSubmission Read a submission
 	// (GET /v1/submissions/{submissionId})
 	GetSubmission(ctx context.Context, request GetSubmissionRequestObject) (GetSubmissionResponseObject, error)
-	// ApproveSubmission Approve what waits
+	// ApproveSubmission Approve a submission
 	// (POST /v1/submissions/{submissionId}/approve)
 	ApproveSubmission(ctx context.Context, request ApproveSubmissionRequestObject) (ApproveSubmissionResponseObject, error)
-	// ListSubscribers List who is told by e-mail
+	// ListSubscribers List the subscribers to e-mails
 	// (GET /v1/subscribers)
 	ListSubscribers(ctx context.Context, request ListSubscribersRequestObject) (ListSubscribersResponseObject, error)
 	// ListWebhooks List webhooks
@@ -8100,10 +8118,10 @@ type StrictServerInterface interface {
 	// ReplayDelivery Replay a delivery
 	// (POST /v1/webhooks/{webhookId}/deliveries/{deliveryId}/replay)
 	ReplayDelivery(ctx context.Context, request ReplayDeliveryRequestObject) (ReplayDeliveryResponseObject, error)
-	// GetWebhookHealth Read how a webhook is doing
+	// GetWebhookHealth Read a webhook's health
 	// (GET /v1/webhooks/{webhookId}/health)
 	GetWebhookHealth(ctx context.Context, request GetWebhookHealthRequestObject) (GetWebhookHealthResponseObject, error)
-	// RecoverWebhook Replay everything that failed
+	// RecoverWebhook Replay all failed deliveries
 	// (POST /v1/webhooks/{webhookId}/recover)
 	RecoverWebhook(ctx context.Context, request RecoverWebhookRequestObject) (RecoverWebhookResponseObject, error)
 	// ListRecoveries List a webhook's recoveries
@@ -8127,7 +8145,7 @@ type StrictServerInterface interface {
 	// ListWidgetSecrets List the widget's secrets
 	// (GET /v1/widget/secrets)
 	ListWidgetSecrets(ctx context.Context, request ListWidgetSecretsRequestObject) (ListWidgetSecretsResponseObject, error)
-	// CreateWidgetSecret Make a secret for the widget
+	// CreateWidgetSecret Create a secret for the widget
 	// (POST /v1/widget/secrets)
 	CreateWidgetSecret(ctx context.Context, request CreateWidgetSecretRequestObject) (CreateWidgetSecretResponseObject, error)
 	// DeleteWidgetSecret Delete a secret of the widget

@@ -133,7 +133,7 @@ func (c Changed[ID, T, P]) Page(ctx context.Context, at SyncPlace, limit int, sy
 }
 
 func expired() error {
-	return problem.New(problem.Gone, "What changed since this cursor isn't known any more; read the list anew, without a cursor.").
+	return problem.New(problem.Gone, "The changes since this cursor are no longer stored; read the list anew, without a cursor.").
 		With("reason", "cursor_expired")
 }
 

@@ -40,7 +40,7 @@ func generate(contract, out string) error {
 	}
 	changelog, err := os.ReadFile(filepath.Join(filepath.Dir(contract), "CHANGELOG.md"))
 	if err != nil {
-		return errors.Wrap(err, "read what is new")
+		return errors.Wrap(err, "read the changelog")
 	}
 	for _, language := range slices.Sorted(maps.Keys(languages)) {
 		files, err := languages[language](api)

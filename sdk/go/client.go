@@ -89,7 +89,7 @@ func checkBase(base string) string {
 	case u.Hostname() == "":
 		return "has no host"
 	case u.User != nil:
-		return "has a user, who isn't sent: the API key is"
+		return "has a user name, which isn't sent: remove it"
 	case strings.ContainsAny(base, "?#"):
 		return "has a query or a fragment, which a path can't follow"
 	}

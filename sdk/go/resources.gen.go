@@ -60,10 +60,10 @@ func newClient(c *core) *Client {
 // MeService has the operations of Me.
 type MeService struct{ core *core }
 
-// Get is GET /v1/me: show whose key this is.
+// Get is GET /v1/me: show the key and its member.
 //
-// Returns the organization, the member that the key acts as, and the key itself. Call it first: it proves
-// that the key works, and tells the scope, the plan and the billing state that other calls depend on.
+// Returns the organization, the member that the key acts as, and the key itself. Call it first, because other
+// calls depend on the scope, the plan and the billing state. It also proves that the key works.
 func (s *MeService) Get(ctx context.Context, options ...CallOption) (*Me, error) {
 	r := request{method: "GET", path: "/v1/me"}
 	return data[*Me](ctx, s.core, r, options)
@@ -74,7 +74,7 @@ type OrganizationService struct{ core *core }
 
 // Get is GET /v1/organization: read the organization's settings.
 //
-// Reads the organization that the key belongs to, with what it has set for its web pages.
+// Returns the organization that the key belongs to, with the settings of its web pages.
 func (s *OrganizationService) Get(ctx context.Context, options ...CallOption) (*OrganizationSettings, error) {
 	r := request{method: "GET", path: "/v1/organization"}
 	return data[*OrganizationSettings](ctx, s.core, r, options)
@@ -82,10 +82,10 @@ func (s *OrganizationService) Get(ctx context.Context, options ...CallOption) (*
 
 // Update is PATCH /v1/organization: change the organization's settings.
 //
-// Changes the members that you send. They count for web pages within a second. The name and the slug are your
-// operator's to change, because they stand in e-mails and addresses.
+// Changes the members that you send. They take effect on web pages within a second. Only the operator changes the
+// name and the slug, because they appear in e-mails and addresses.
 //
-// Owners and admins may do so; anybody else gets 403 with `details.reason = "role_insufficient"`.
+// This needs the role owner or admin. Other keys get 403 with `details.reason = "role_insufficient"`.
 //
 // It takes IfMatch.
 func (s *OrganizationService) Update(ctx context.Context, body UpdateOrganizationRequest, options ...CallOption) (*OrganizationSettings, error) {
@@ -98,9 +98,9 @@ type APIKeysService struct{ core *core }
 
 // ListAPIKeysParams are what APIKeys.List asks for. What is left zero isn't sent.
 type ListAPIKeysParams struct {
-	// Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
+	// The `nextCursor` of the previous page. Without it, the list starts at its beginning.
 	Cursor string
-	// How many items a page holds at most.
+	// The maximum number of items on a page.
 	Limit int64
 }
 
@@ -117,8 +117,8 @@ func (p ListAPIKeysParams) query() url.Values {
 
 // List is GET /v1/api-keys: list API keys.
 //
-// Lists the organization's keys, oldest first, without the keys themselves. Revoked and expired ones
-// are in the list.
+// Lists the organization's keys, oldest first, without the secret `key` itself. Revoked and expired keys are in
+// the list.
 func (s *APIKeysService) List(ctx context.Context, params ListAPIKeysParams, options ...CallOption) List[APIKey] {
 	r := request{method: "GET", path: "/v1/api-keys", query: params.query(), kind: kindPage}
 	return List[APIKey]{ctx, s.core, r, options}
@@ -126,14 +126,15 @@ func (s *APIKeysService) List(ctx context.Context, params ListAPIKeysParams, opt
 
 // Create is POST /v1/api-keys: make an API key.
 //
-// Makes a key that acts as the caller, or as another member whose id is in `memberId`. Owners may do so for
-// anybody, admins for admins and members; anything else is 403 with `details.reason = "role_insufficient"`. The
-// answer is the only one that ever holds the `key` itself, so store it. An `expiresAt` that doesn't
-// lie in the future is 422 with the rule `future`.
+// Makes a key that acts as the caller, or as the member in `memberId`. Only this answer contains the `key` itself,
+// so store it. An `expiresAt` that does not lie in the future is 422 with the rule `future`.
 //
-// A member has at most 20 keys that are valid at once, an organization 1,000 (402 beyond); keys that were rotated
-// don't count. A key with a budget of its own passes it on. A key for another member is revoked when its maker is
-// removed, or when a change of role means that the maker may not manage that member's keys any more.
+// Owners may make keys for all members, admins for admins and members. Anything else is 403 with
+// `details.reason = "role_insufficient"`.
+//
+// A member has at most 20 valid keys and an organization 1,000 (402 beyond). Rotated keys do not count. The new
+// key gets the same budget as the key that made it. A key for another member is revoked if its maker is removed.
+// The same happens if a change of role means that its maker may no longer manage the other member's keys.
 func (s *APIKeysService) Create(ctx context.Context, body CreateAPIKeyRequest, options ...CallOption) (*APIKeyWithSecret, error) {
 	r := request{method: "POST", path: "/v1/api-keys", body: body, keyed: true}
 	return data[*APIKeyWithSecret](ctx, s.core, r, options)
@@ -141,10 +142,11 @@ func (s *APIKeysService) Create(ctx context.Context, body CreateAPIKeyRequest, o
 
 // Revoke is DELETE /v1/api-keys/{keyId}: revoke an API key.
 //
-// Ends the key for good: within a second it is refused everywhere. It stays in the list, with
-// `revokedAt`. Revoking it again changes nothing. A key may revoke itself. Members revoke their own keys, owners
-// anybody's, admins those of admins and members; anything else is 403 with `details.reason = "role_insufficient"`.
-// This is possible in the read-only billing state too.
+// Ends the key for good. Within a second, every server refuses it. It stays in the list, with `revokedAt`.
+// Revoking it again changes nothing. A key may revoke itself.
+//
+// Members revoke their own keys, admins those of admins and members, owners all keys. Anything else is 403 with
+// `details.reason = "role_insufficient"`. This is also possible in the read-only billing state.
 func (s *APIKeysService) Revoke(ctx context.Context, keyID string, options ...CallOption) (*DeletedResource, error) {
 	r := request{method: "DELETE", path: "/v1/api-keys/{keyId}", ids: []string{keyID}, keyed: true}
 	return data[*DeletedResource](ctx, s.core, r, options)
@@ -152,16 +154,15 @@ func (s *APIKeysService) Revoke(ctx context.Context, keyID string, options ...Ca
 
 // Rotate is POST /v1/api-keys/{keyId}/rotate: rotate an API key.
 //
-// Makes a new key with the same name, scope, member and rate limit. If the old one has an expiry, the
-// new one gets the same lifetime anew. The answer is the only one that ever holds the new `key` itself,
-// so store it.
+// Makes a new key with the same name, scope, member and rate limit. If the old key has an expiry, the new key gets
+// the same lifetime, starting now. Only this answer contains the new `key` itself, so store it.
 //
-// The old key stays valid for `overlapSeconds`, a day unless you say otherwise, but never longer than
-// it would have been. A key that is revoked or expired gets 409 with `details.reason`, `key_revoked` or
-// `key_expired`. A key of another member gets 403 with `details.reason = "not_your_key"`.
+// The old key stays valid for `overlapSeconds`, by default a day, but never beyond its own end. A revoked or
+// expired key gets 409 with `details.reason`, `key_revoked` or `key_expired`. A key of another member gets 403
+// with `details.reason = "not_your_key"`.
 //
-// A rotation has room where a new key has none: it is refused (402) only to a member with 100 other keys that are
-// valid, old ones in their overlap included.
+// The caps on new keys do not apply to a rotation. It is refused (402) only if the member has 100 other valid
+// keys. Old keys in their overlap count here.
 func (s *APIKeysService) Rotate(ctx context.Context, keyID string, body RotateAPIKeyRequest, options ...CallOption) (*APIKeyWithSecret, error) {
 	r := request{method: "POST", path: "/v1/api-keys/{keyId}/rotate", ids: []string{keyID}, body: body, keyed: true}
 	return data[*APIKeyWithSecret](ctx, s.core, r, options)
@@ -172,9 +173,9 @@ type MembersService struct{ core *core }
 
 // ListMembersParams are what Members.List asks for. What is left zero isn't sent.
 type ListMembersParams struct {
-	// Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
+	// The `nextCursor` of the previous page. Without it, the list starts at its beginning.
 	Cursor string
-	// How many items a page holds at most.
+	// The maximum number of items on a page.
 	Limit int64
 }
 
@@ -191,7 +192,7 @@ func (p ListMembersParams) query() url.Values {
 
 // List is GET /v1/members: list members.
 //
-// Lists the organization's members, oldest first. Who was removed isn't in the list.
+// Lists the organization's members, oldest first. Removed members are not in the list.
 func (s *MembersService) List(ctx context.Context, params ListMembersParams, options ...CallOption) List[Member] {
 	r := request{method: "GET", path: "/v1/members", query: params.query(), kind: kindPage}
 	return List[Member]{ctx, s.core, r, options}
@@ -199,12 +200,12 @@ func (s *MembersService) List(ctx context.Context, params ListMembersParams, opt
 
 // Create is POST /v1/members: add a member.
 //
-// Adds a member to the organization, who acts by API keys of their own: `POST /v1/api-keys` makes one with
-// `memberId`. The role is `member` unless you say otherwise. An e-mail address that a member has already is 409;
-// one of somebody who was removed makes the same user a member again, with the votes, posts and comments of
-// before. An organization has at most 1,000 members (402 beyond).
+// Adds a member to the organization. `POST /v1/api-keys` with `memberId` makes an API key for the member. The
+// default role is `member`. The e-mail address of a present member is 409. The address of a removed member makes
+// the same user a member again, with the earlier votes, posts and comments. An organization has at most 1,000
+// members (402 beyond).
 //
-// Owners add anybody, admins add admins and members; anything else is 403 with
+// Owners add members with any role, admins add admins and members. Anything else is 403 with
 // `details.reason = "role_insufficient"`.
 func (s *MembersService) Create(ctx context.Context, body CreateMemberRequest, options ...CallOption) (*Member, error) {
 	r := request{method: "POST", path: "/v1/members", body: body, keyed: true}
@@ -213,7 +214,7 @@ func (s *MembersService) Create(ctx context.Context, body CreateMemberRequest, o
 
 // Get is GET /v1/members/{memberId}: read a member.
 //
-// Returns one member. Somebody who was removed isn't there.
+// Returns one member. A removed member gets 404.
 func (s *MembersService) Get(ctx context.Context, memberID string, options ...CallOption) (*Member, error) {
 	r := request{method: "GET", path: "/v1/members/{memberId}", ids: []string{memberID}}
 	return data[*Member](ctx, s.core, r, options)
@@ -221,13 +222,15 @@ func (s *MembersService) Get(ctx context.Context, memberID string, options ...Ca
 
 // Update is PATCH /v1/members/{memberId}: change a member's role or name.
 //
-// The role counts within a second everywhere. With it keys are revoked that one member made for another whose keys
-// the maker may not manage any more: what a demoted admin made for others, and what an admin made for somebody who
-// becomes an owner. The only owner can't get another role: that is 409 with `details.reason = "last_owner"`. The
-// e-mail address stays: by it votes and comments are matched with contacts.
+// The new role takes effect everywhere within a second. The change also revokes keys that one member made for
+// another whose keys the maker may no longer manage. Examples are the keys that a demoted admin made for others,
+// and keys that an admin made for a new owner.
 //
-// Owners change anybody, admins change admins and members, and make nobody an owner; anything else is 403 with
-// `details.reason = "role_insufficient"`.
+// The only owner cannot get another role: that is 409 with `details.reason = "last_owner"`. The e-mail address
+// cannot change, because it matches votes and comments with contacts.
+//
+// Owners change all members. Admins change admins and members, and make no member an owner. Anything else is 403
+// with `details.reason = "role_insufficient"`.
 //
 // It takes IfMatch.
 func (s *MembersService) Update(ctx context.Context, memberID string, body UpdateMemberRequest, options ...CallOption) (*Member, error) {
@@ -237,12 +240,12 @@ func (s *MembersService) Update(ctx context.Context, memberID string, body Updat
 
 // Delete is DELETE /v1/members/{memberId}: remove a member.
 //
-// Removes the member and revokes their API keys, and those that they made for others: within a second these are
-// refused everywhere. Posts, votes and comments stay, under the same `userId` and `authorUserId`. Name and address
-// stay until you erase the member (`POST /v1/members/{memberId}/erase`). The only owner
-// can't be removed: that is 409 with `details.reason = "last_owner"`.
+// Removes the member and revokes their API keys and the keys that they made for others. Within a second, every
+// server refuses these keys. Posts, votes and comments stay, under the same `userId` and `authorUserId`. Name and
+// address stay until you erase the member (`POST /v1/members/{memberId}/erase`). The only owner cannot be removed:
+// that is 409 with `details.reason = "last_owner"`.
 //
-// Owners remove anybody, admins remove admins and members; anything else is 403 with
+// Owners remove all members, admins remove admins and members. Anything else is 403 with
 // `details.reason = "role_insufficient"`.
 //
 // It takes IfMatch.
@@ -253,15 +256,15 @@ func (s *MembersService) Delete(ctx context.Context, memberID string, options ..
 
 // Erase is POST /v1/members/{memberId}/erase: erase a removed member.
 //
-// Erases the name and the e-mail address of a member who was removed before, the keyed hash of the address on their
-// votes and comments, and the names of their API keys. It is done when this answers, and there is no way back.
-// Repeating it changes nothing.
+// Erases the name and the e-mail address of a removed member, and the names of their API keys. It also erases the
+// keyed hash of the address on their votes and comments. The erasure is complete when the request is answered, and
+// cannot be undone. Repeating it changes nothing.
 //
-// Their posts, votes and comments stay under the same `userId` and `authorUserId`; public pages show "former team
-// member" as the author. A contact or a visitor with the same address stays, too: a contact has an erasure of its
-// own. A member who is not removed yet is 409 with `details.reason = "member_not_removed"`.
+// Their posts, votes and comments stay under the same `userId` and `authorUserId`. Public pages show "former team
+// member" as the author. A contact or a visitor with the same address stays, too. A contact has its own erasure. A
+// member who is not removed yet is 409 with `details.reason = "member_not_removed"`.
 //
-// Only for keys of owners and admins; anything else is 403 with `details.reason = "role_insufficient"`.
+// This needs the role owner or admin. Other keys get 403 with `details.reason = "role_insufficient"`.
 func (s *MembersService) Erase(ctx context.Context, memberID string, options ...CallOption) (*DeletedResource, error) {
 	r := request{method: "POST", path: "/v1/members/{memberId}/erase", ids: []string{memberID}, keyed: true}
 	return data[*DeletedResource](ctx, s.core, r, options)
@@ -272,9 +275,9 @@ type BoardsService struct{ core *core }
 
 // ListBoardsParams are what Boards.List asks for. What is left zero isn't sent.
 type ListBoardsParams struct {
-	// Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
+	// The `nextCursor` of the previous page. Without it, the list starts at its beginning.
 	Cursor string
-	// How many boards a page holds at most.
+	// The maximum number of boards on a page.
 	Limit int64
 }
 
@@ -299,9 +302,10 @@ func (s *BoardsService) List(ctx context.Context, params ListBoardsParams, optio
 
 // Create is POST /v1/boards: create a board.
 //
-// Makes an empty board that shows its changelog and its roadmap, on no web page unless you say `public`.
-// Without `slug`, one is made from the name, with `-2`, `-3` and so on if it is taken. A slug that you ask
-// for and that another board of the organization has gets 409. Unlike other creations, this one answers 200.
+// Makes an empty board that shows its changelog and its roadmap. The board appears on a web page only if you set
+// `public`. Without `slug`, the service makes one from the name, with `-2`, `-3` and so on if it is taken. A
+// requested slug that another board of the organization has gets 409. Unlike other creations, this one answers
+// 200.
 func (s *BoardsService) Create(ctx context.Context, body CreateBoardRequest, options ...CallOption) (*Board, error) {
 	r := request{method: "POST", path: "/v1/boards", body: body, keyed: true}
 	return data[*Board](ctx, s.core, r, options)
@@ -309,7 +313,7 @@ func (s *BoardsService) Create(ctx context.Context, body CreateBoardRequest, opt
 
 // Get is GET /v1/boards/{boardId}: read a board.
 //
-// Reads one board.
+// Returns one board.
 func (s *BoardsService) Get(ctx context.Context, boardID string, options ...CallOption) (*Board, error) {
 	r := request{method: "GET", path: "/v1/boards/{boardId}", ids: []string{boardID}}
 	return data[*Board](ctx, s.core, r, options)
@@ -317,8 +321,8 @@ func (s *BoardsService) Get(ctx context.Context, boardID string, options ...Call
 
 // Update is PATCH /v1/boards/{boardId}: change a board.
 //
-// Changes the members that you send. A new name leaves the slug as it is. A slug that another board of
-// the organization has gets 409.
+// Changes the members that you send. A new name leaves the slug unchanged. A slug that another board of the
+// organization has gets 409.
 //
 // It takes IfMatch.
 func (s *BoardsService) Update(ctx context.Context, boardID string, body UpdateBoardRequest, options ...CallOption) (*Board, error) {
@@ -328,10 +332,10 @@ func (s *BoardsService) Update(ctx context.Context, boardID string, body UpdateB
 
 // Delete is DELETE /v1/boards/{boardId}: delete an empty board.
 //
-// Removes a board for good. `confirmName` has to be the board's name, so that a wrong id does no harm:
-// 422 with the rule `match` otherwise. The board has to be empty: posts, changelog entries or tags get
-// 409 with `details.reason = "board_not_empty"` and how many there are of each. Posts that were deleted
-// before don't count and go with the board.
+// Removes a board for good. `confirmName` must be the board's name, as a protection against a wrong id: 422 with
+// the rule `match` otherwise. The board must be empty. If it has posts, changelog entries or tags, the answer is
+// 409 with `details.reason = "board_not_empty"` and the number of each. Deleted posts do not count. They are
+// removed with the board.
 //
 // It takes IfMatch.
 func (s *BoardsService) Delete(ctx context.Context, boardID string, body DeleteBoardRequest, options ...CallOption) (*DeletedResource, error) {
@@ -344,9 +348,9 @@ type TagsService struct{ core *core }
 
 // ListTagsParams are what Tags.List asks for. What is left zero isn't sent.
 type ListTagsParams struct {
-	// Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
+	// The `nextCursor` of the previous page. Without it, the list starts at its beginning.
 	Cursor string
-	// How many items a page holds at most; 25 if only `cursor` is given. Without either the list comes whole.
+	// The maximum number of items on a page; 25 if only `cursor` is given. Without `limit` and `cursor` the response has the whole list.
 	Limit int64
 }
 
@@ -363,7 +367,7 @@ func (p ListTagsParams) query() url.Values {
 
 // List is GET /v1/boards/{boardId}/tags: list a board's tags.
 //
-// Lists the tags of a board, oldest first: all of them in one answer, unless you ask for a page with `limit` or
+// Lists the tags of a board, oldest first. The list comes whole, unless you ask for a page with `limit` or
 // `cursor`.
 func (s *TagsService) List(ctx context.Context, boardID string, params ListTagsParams, options ...CallOption) List[Tag] {
 	r := request{method: "GET", path: "/v1/boards/{boardId}/tags", ids: []string{boardID}, query: params.query(), kind: kindPage}
@@ -372,9 +376,8 @@ func (s *TagsService) List(ctx context.Context, boardID string, params ListTagsP
 
 // Create is POST /v1/boards/{boardId}/tags: create a tag.
 //
-// Adds a tag to a board. The name has to be new on the board, without regard to case (409 otherwise).
-// Without `color` the tag is grey. A board has at most 500 tags; one more is 409 with
-// `details.reason = "tag_limit"`.
+// Adds a tag to a board. The name must be new on the board, ignoring case (409 otherwise). Without `color` the tag
+// is grey. A board has at most 500 tags. One more is 409 with `details.reason = "tag_limit"`.
 func (s *TagsService) Create(ctx context.Context, boardID string, body CreateTagRequest, options ...CallOption) (*Tag, error) {
 	r := request{method: "POST", path: "/v1/boards/{boardId}/tags", ids: []string{boardID}, body: body, keyed: true}
 	return data[*Tag](ctx, s.core, r, options)
@@ -382,7 +385,7 @@ func (s *TagsService) Create(ctx context.Context, boardID string, body CreateTag
 
 // Update is PATCH /v1/boards/{boardId}/tags/{tagId}: change a tag.
 //
-// Renames or recolours a tag. Posts that carry it keep it. A name that another tag of the board has gets 409.
+// Changes the name or the colour of a tag. Posts with the tag keep it. A name that another tag of the board has gets 409.
 func (s *TagsService) Update(ctx context.Context, boardID string, tagID string, body UpdateTagRequest, options ...CallOption) (*Tag, error) {
 	r := request{method: "PATCH", path: "/v1/boards/{boardId}/tags/{tagId}", ids: []string{boardID, tagID}, body: body, keyed: true}
 	return data[*Tag](ctx, s.core, r, options)
@@ -390,7 +393,7 @@ func (s *TagsService) Update(ctx context.Context, boardID string, tagID string, 
 
 // Delete is DELETE /v1/boards/{boardId}/tags/{tagId}: delete a tag.
 //
-// Removes a tag from its board and from every post that carries it. There is no way back.
+// Removes a tag from its board and from all posts. This cannot be undone.
 func (s *TagsService) Delete(ctx context.Context, boardID string, tagID string, options ...CallOption) (*DeletedResource, error) {
 	r := request{method: "DELETE", path: "/v1/boards/{boardId}/tags/{tagId}", ids: []string{boardID, tagID}, keyed: true}
 	return data[*DeletedResource](ctx, s.core, r, options)
@@ -401,28 +404,29 @@ type PostsService struct{ core *core }
 
 // ListPostsParams are what Posts.List asks for. What is left zero isn't sent.
 type ListPostsParams struct {
-	// Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
+	// The `nextCursor` of the previous page. Without it, the list starts at its beginning.
 	Cursor string
-	// How many items a page holds at most.
+	// The maximum number of items on a page.
 	Limit int64
-	// Searches titles and texts. All the words have to occur, in either of the two and in any order. Words are
-	// reduced to their English stems, so `exports` finds `exporting`.
+	// Searches titles and texts. All words must occur, in the title or the text and in any order. Words are reduced to
+	// their English stems, so `exports` finds `exporting`.
 	Q string
 	// Only posts in any of these states, separated by commas: `open,planned`.
 	Status []PostStatus
-	// Only posts that carry any of these tags. Ids, separated by commas.
+	// Only posts with any of these tags. Ids, separated by commas.
 	TagIDs []string
-	// Only posts that this contact is attached to.
+	// Only posts with this contact.
 	ContactID string
-	// Only those whose `updatedAt` is this moment or later, in the order of their changes, with a `syncCursor`.
+	// Selects the items whose `updatedAt` is this time or later. The list is in the order of changes and has a
+	// `syncCursor`.
 	UpdatedSince time.Time
-	// Whether the answer has `deleted`, with those that were deleted, at `updatedSince` or later where that is
-	// given. The list is in the order of their changes then; another one is
-	// 422 with the rule `updated`.
+	// Whether the response has `deleted`, the list of deleted items. With `updatedSince`, it has the items
+	// deleted at that time or later. The list is then in the order of changes; any other order is 422 with the
+	// rule `updated`.
 	IncludeDeleted bool
-	// The order. Left out, it is `relevance` with `q`, `updated` with `updatedSince` or `includeDeleted`, and else `newest`.
+	// The order. The default is `relevance` with `q`, `updated` with `updatedSince` or `includeDeleted`, and else `newest`.
 	Sort PostSort
-	// The ISO 4217 code of the currency whose revenue `sort=revenue` goes by.
+	// The ISO 4217 code of the currency whose revenue `sort=revenue` uses.
 	// That sort needs it, and no other takes it (422 otherwise).
 	Currency string
 }
@@ -464,11 +468,11 @@ func (p ListPostsParams) query() url.Values {
 
 // List is GET /v1/boards/{boardId}/posts: list a board's posts.
 //
-// Lists the posts of a board. The filters go together: a post has to meet all of those that you give.
-// Posts that were merged are in the list, with the status `duplicate`; deleted ones aren't. A contact
-// or a tag that the organization doesn't have gets 404 with `details.field`.
+// Lists the posts of a board. A post must meet all filters that you send. Merged posts are in the list, with the
+// status `duplicate`. Deleted posts are not. A contact or a tag that the organization does not have gets 404 with
+// `details.field`.
 //
-// The order `updated` is for a copy that is kept in step: see `GET /v1/posts`.
+// The order `updated` serves to keep a copy in step: see `GET /v1/posts`.
 func (s *PostsService) List(ctx context.Context, boardID string, params ListPostsParams, options ...CallOption) List[Post] {
 	r := request{method: "GET", path: "/v1/boards/{boardId}/posts", ids: []string{boardID}, query: params.query(), kind: kindPage}
 	return List[Post]{ctx, s.core, r, options}
@@ -476,11 +480,11 @@ func (s *PostsService) List(ctx context.Context, boardID string, params ListPost
 
 // Create is POST /v1/boards/{boardId}/posts: create a post.
 //
-// Puts a post on a board with the status `open` and the caller as its author. Emits `post.created`.
+// Adds a post to a board, with the status `open` and the caller as its author. Emits `post.created`.
 //
-// `contactId` attaches the end-user whose feedback it is. The contact has to be the organization's and the
-// tags the board's: 404 otherwise, with the member's name in `details.field`. The slug is made from the
-// title, with `-2`, `-3` and so on if it is taken on the board.
+// `contactId` names the end-user who gave the feedback. The contact must belong to the organization and the tags
+// to the board. Otherwise the answer is 404, with the member's name in `details.field`. The service makes the slug
+// from the title, with `-2`, `-3` and so on if it is taken on the board.
 func (s *PostsService) Create(ctx context.Context, boardID string, body CreatePostRequest, options ...CallOption) (*Post, error) {
 	r := request{method: "POST", path: "/v1/boards/{boardId}/posts", ids: []string{boardID}, body: body, keyed: true}
 	return data[*Post](ctx, s.core, r, options)
@@ -488,21 +492,22 @@ func (s *PostsService) Create(ctx context.Context, boardID string, body CreatePo
 
 // ListAllPostsParams are what Posts.ListAll asks for. What is left zero isn't sent.
 type ListAllPostsParams struct {
-	// Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
+	// The `nextCursor` of the previous page. Without it, the list starts at its beginning.
 	Cursor string
-	// How many items a page holds at most.
+	// The maximum number of items on a page.
 	Limit int64
 	// Only posts in any of these states, separated by commas: `open,planned`.
 	Status []PostStatus
-	// Only posts that this contact is attached to.
+	// Only posts with this contact.
 	ContactID string
-	// Only those whose `updatedAt` is this moment or later, in the order of their changes, with a `syncCursor`.
+	// Selects the items whose `updatedAt` is this time or later. The list is in the order of changes and has a
+	// `syncCursor`.
 	UpdatedSince time.Time
-	// Whether the answer has `deleted`, with those that were deleted, at `updatedSince` or later where that is
-	// given. The list is in the order of their changes then; another one is
-	// 422 with the rule `updated`.
+	// Whether the response has `deleted`, the list of deleted items. With `updatedSince`, it has the items
+	// deleted at that time or later. The list is then in the order of changes; any other order is 422 with the
+	// rule `updated`.
 	IncludeDeleted bool
-	// The order. Left out, it is `updated` with `updatedSince` or `includeDeleted`, and else `newest`.
+	// The order. The default is `updated` with `updatedSince` or `includeDeleted`, and else `newest`.
 	Sort AllPostsSort
 }
 
@@ -534,21 +539,23 @@ func (p ListAllPostsParams) query() url.Values {
 
 // ListAll is GET /v1/posts: list all posts.
 //
-// Lists the posts of the organization, on all boards. The filters go together: a post has to meet all of those
-// that you give. Deleted posts aren't in the list. A contact that the organization doesn't have gets 404 with
-// `details.field`.
+// Lists the posts of the organization, on all boards. A post must meet all filters that you send. Deleted posts
+// are not in the list. A contact that the organization does not have gets 404 with `details.field`.
 //
-// **To keep a copy in step**, take the order `updated`, with `updatedSince` or without, and walk to the end: store
-// what is in `data`, and with `includeDeleted` remove what is in `deleted`. Keep the `syncCursor` of the last page,
-// and pass it as `cursor`, with the same query, whenever you look again: what changed since comes, also where only
-// counts changed, and nothing is missed, however many write at once. What changes while you look may come twice.
-// A change comes as soon as no transaction is under way in the database that began to write before it, which is
-// some milliseconds later; while one lasts for longer, pages are empty.
+// **To keep a copy in step**, follow these steps:
 //
-// Filters choose among what changed: you aren't told that a post doesn't meet them any more, so filter a copy
-// yourself. Deletions are remembered for as long as deliveries are kept, 30 days unless your deployment sets
-// another time. Who asks for them with an older `syncCursor` gets 410 `ERR_GONE`, and so does everybody with one
-// from before the database was restored from a backup: read the list anew, without a cursor, and remove what doesn't come.
+// 1. Read the list in the order `updated`, with or without `updatedSince`, to its end.
+// 2. Store the rows of `data`. With `includeDeleted`, remove the rows of `deleted`.
+// 3. Keep the `syncCursor` of the last page. The next time, pass it as `cursor` with the same query.
+//
+// The next walk then returns all changes since, including changes of counts. No change is missed, even with many
+// writers. The same change may come twice. A change appears when all transactions have ended that began to write
+// before it, usually within milliseconds. During a longer transaction, pages are empty.
+//
+// Filters select among the changes. You get no notice when a post stops matching, so filter your copy instead.
+// Deletions are remembered as long as deliveries are kept, 30 days unless your deployment sets another time. With
+// `includeDeleted`, an older `syncCursor` gets 410 `ERR_GONE`. So does every `syncCursor` from before a restore of
+// the database from a backup. Then read the list anew without a cursor, and remove the rows that do not appear.
 func (s *PostsService) ListAll(ctx context.Context, params ListAllPostsParams, options ...CallOption) List[Post] {
 	r := request{method: "GET", path: "/v1/posts", query: params.query(), kind: kindPage}
 	return List[Post]{ctx, s.core, r, options}
@@ -556,8 +563,8 @@ func (s *PostsService) ListAll(ctx context.Context, params ListAllPostsParams, o
 
 // Get is GET /v1/posts/{postId}: read a post.
 //
-// Reads one post with its tags and counts. A post that was merged into another one stays readable: its
-// status is `duplicate` and `mergedIntoId` names the other. A deleted post answers 404.
+// Returns one post with its tags and counts. A merged post stays readable: its status is `duplicate`, and
+// `mergedIntoId` names the target of the merge. A deleted post gets 404.
 func (s *PostsService) Get(ctx context.Context, postID string, options ...CallOption) (*Post, error) {
 	r := request{method: "GET", path: "/v1/posts/{postId}", ids: []string{postID}}
 	return data[*Post](ctx, s.core, r, options)
@@ -565,11 +572,11 @@ func (s *PostsService) Get(ctx context.Context, postID string, options ...CallOp
 
 // Update is PATCH /v1/posts/{postId}: change a post.
 //
-// Changes the members that you send. Any status may follow any other; one that differs from the present
-// status emits `post.status_changed`, and one that doesn't emits nothing.
+// Changes the members that you send. Any status may follow any other. A new status emits `post.status_changed`,
+// and the present status emits nothing.
 //
-// `body` is replaced as a whole: a body without `json` has none afterwards, and one without `text` has an
-// empty text. `tagIds` replaces the whole set. `contactId: null` takes the contact off. A slug that another
+// `body` is replaced as a whole: a body without `json` has none afterwards, and one without `text` has an empty
+// text. `tagIds` replaces the whole set. `contactId: null` removes the contact from the post. A slug that another
 // post of the board has gets 409.
 //
 // It takes IfMatch.
@@ -580,8 +587,8 @@ func (s *PostsService) Update(ctx context.Context, postID string, body UpdatePos
 
 // Delete is DELETE /v1/posts/{postId}: delete a post.
 //
-// Deletes a post. From then on it is gone for every operation, and from the changelog entries that link
-// it. Its slug is free again. No event is emitted, and there is no way back.
+// Deletes a post for good. No operation finds it any more, and it leaves the changelog entries that link it. Its
+// slug is free again. No event is emitted.
 //
 // It takes IfMatch.
 func (s *PostsService) Delete(ctx context.Context, postID string, options ...CallOption) (*DeletedResource, error) {
@@ -591,16 +598,16 @@ func (s *PostsService) Delete(ctx context.Context, postID string, options ...Cal
 
 // Merge is POST /v1/posts/{postId}/merge: merge posts into this one.
 //
-// Merges other posts of the same board, the sources, into the one in the path, all of them or none.
-// Their votes move over, one a voter, and their comments with the replies. Each source becomes
-// `duplicate` with `mergedIntoId`, which emits `post.status_changed` unless it was `duplicate` already.
-// Votes and comments that are put on a source later go to the post it was merged into.
+// Merges other posts of the same board, the sources, into the post in the path. It merges all of them or none.
+// Their votes move over, one per voter, and their comments with the replies. Each source becomes `duplicate` with
+// `mergedIntoId`. This emits `post.status_changed` unless the source was `duplicate` already. Later votes and
+// comments on a source go to the target of the merge.
 //
-// A source that doesn't exist gets 404 with `details.field = "sourceIds"`. A post of another board gets
-// 422 with the rule `sameBoard`, and the post in the path 422 with the rule `notTarget`. A source that
-// is merged into this post already is left alone, so it is safe to repeat. One that is merged into
-// another post gets 409 with `details.reason = "already_merged"`. If the post in the path is itself
-// merged, that is 409 with `details.reason = "target_merged"`.
+// A source that does not exist gets 404 with `details.field = "sourceIds"`. A post of another board gets 422 with
+// the rule `sameBoard`, and the post in the path 422 with the rule `notTarget`. A source that is already merged
+// into this post stays as it is, so the request is safe to repeat. A source that is merged into another post gets
+// 409 with `details.reason = "already_merged"`. If the post in the path is itself merged, the answer is 409 with
+// `details.reason = "target_merged"`.
 func (s *PostsService) Merge(ctx context.Context, postID string, body MergePostsRequest, options ...CallOption) (*Post, error) {
 	r := request{method: "POST", path: "/v1/posts/{postId}/merge", ids: []string{postID}, body: body, keyed: true}
 	return data[*Post](ctx, s.core, r, options)
@@ -611,9 +618,9 @@ type VotesService struct{ core *core }
 
 // ListVotesParams are what Votes.List asks for. What is left zero isn't sent.
 type ListVotesParams struct {
-	// Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
+	// The `nextCursor` of the previous page. Without it, the list starts at its beginning.
 	Cursor string
-	// How many items a page holds at most.
+	// The maximum number of items on a page.
 	Limit int64
 }
 
@@ -630,8 +637,8 @@ func (p ListVotesParams) query() url.Values {
 
 // List is GET /v1/posts/{postId}/votes: list a post's votes.
 //
-// Lists the votes on a post, newest first, those of contacts with who the contact is and what they pay. A post
-// that was merged has none: they moved to the post it was merged into.
+// Lists the votes on a post, newest first. The vote of a contact includes the contact, with plan and revenue. A
+// merged post has no votes, because they moved to the target of the merge.
 func (s *VotesService) List(ctx context.Context, postID string, params ListVotesParams, options ...CallOption) List[ListedVote] {
 	r := request{method: "GET", path: "/v1/posts/{postId}/votes", ids: []string{postID}, query: params.query(), kind: kindPage}
 	return List[ListedVote]{ctx, s.core, r, options}
@@ -639,16 +646,18 @@ func (s *VotesService) List(ctx context.Context, postID string, params ListVotes
 
 // Cast is POST /v1/posts/{postId}/votes: vote for a post.
 //
-// Puts the caller's vote on the post: 201 and `vote.created`. If it is there already, nothing changes,
-// nothing is emitted, and the answer is 200 with that vote; so it is safe to repeat.
+// Adds the caller's vote to the post: 201 and `vote.created`. If the vote exists already, nothing changes and no
+// event is emitted. The answer is then 200 with that vote, so the request is safe to repeat.
 //
-// Without a body, or with an empty one, the caller is the member that the key belongs to. With `contactId` or
-// `externalUserId`, not both, it is the vote of that contact: 404 where there is none. With `createContact` the
-// contact of an `externalUserId` is identified, as by `POST /v1/contacts/identify` without a trait, and so made if
-// it isn't there, in the same transaction. A person has one vote, also where they are a member, a contact and a
-// voter of the public flow with one e-mail address: then the vote that is there stays, whoever's it is.
+// Without a body, or with an empty one, the voter is the key's member. With `contactId` or `externalUserId`, not
+// both, the voter is that contact (404 if it does not exist). With `createContact`, the service identifies the
+// contact of an `externalUserId`, as `POST /v1/contacts/identify` does without a trait. A new contact is then made
+// in the same transaction.
 //
-// For a post that was merged, this votes for the one it was merged into: see `postId` of the answer.
+// A person has one vote. This holds even if a member, a contact and a voter of the public flow share one e-mail
+// address. If any of them has voted, that vote stays.
+//
+// For a merged post, the vote goes to the target of the merge: see `postId` of the answer.
 func (s *VotesService) Cast(ctx context.Context, postID string, body CastVoteRequest, options ...CallOption) (*Vote, error) {
 	r := request{method: "POST", path: "/v1/posts/{postId}/votes", ids: []string{postID}, body: body, keyed: true}
 	return data[*Vote](ctx, s.core, r, options)
@@ -673,13 +682,15 @@ func (p RetractVoteParams) query() url.Values {
 	return q
 }
 
-// Retract is DELETE /v1/posts/{postId}/votes: take the vote back.
+// Retract is DELETE /v1/posts/{postId}/votes: remove a vote.
 //
-// Takes the caller's vote off the post. Without a vote there nothing happens and `id` is null, so it is safe
-// to repeat. No event is emitted. With `contactId` or `externalUserId`, not both, it is that contact's vote. A
-// `contactId` that isn't there is 404; who has an `externalUserId` that we don't know has no vote.
+// Removes the caller's vote from the post. If there is no vote, nothing happens and `id` is null, so the request
+// is safe to repeat. No event is emitted.
 //
-// For a post that was merged, this takes the vote off the one it was merged into: see `postId` of the answer.
+// With `contactId` or `externalUserId`, not both, it removes that contact's vote. A `contactId` that does not
+// exist is 404. A contact with an unknown `externalUserId` has no vote.
+//
+// For a merged post, it removes the vote from the target of the merge: see `postId` of the answer.
 func (s *VotesService) Retract(ctx context.Context, postID string, params RetractVoteParams, options ...CallOption) (*RetractedVote, error) {
 	r := request{method: "DELETE", path: "/v1/posts/{postId}/votes", ids: []string{postID}, query: params.query(), keyed: true}
 	return data[*RetractedVote](ctx, s.core, r, options)
@@ -690,15 +701,16 @@ type CommentsService struct{ core *core }
 
 // ListCommentsParams are what Comments.List asks for. What is left zero isn't sent.
 type ListCommentsParams struct {
-	// Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
+	// The `nextCursor` of the previous page. Without it, the list starts at its beginning.
 	Cursor string
-	// How many items a page holds at most.
+	// The maximum number of items on a page.
 	Limit int64
-	// Only those whose `updatedAt` is this moment or later, in the order of their changes, with a `syncCursor`.
+	// Selects the items whose `updatedAt` is this time or later. The list is in the order of changes and has a
+	// `syncCursor`.
 	UpdatedSince time.Time
-	// Whether the answer has `deleted`, with those that were deleted, at `updatedSince` or later where that is
-	// given. The list is in the order of their changes then; another one is
-	// 422 with the rule `updated`.
+	// Whether the response has `deleted`, the list of deleted items. With `updatedSince`, it has the items
+	// deleted at that time or later. The list is then in the order of changes; any other order is 422 with the
+	// rule `updated`.
 	IncludeDeleted bool
 }
 
@@ -721,12 +733,13 @@ func (p ListCommentsParams) query() url.Values {
 
 // List is GET /v1/posts/{postId}/comments: list a post's comments.
 //
-// Lists the comments on a post as threads: the oldest top-level comment first, each directly followed
-// by its replies, oldest first. Deleted comments are in the list, as tombstones. A post that was merged
-// has none: they moved to the post it was merged into, in whose list they come as changed.
+// Lists the comments on a post as threads: the oldest top-level comment first, each directly followed by its
+// replies, oldest first. Deleted comments are in the list, as tombstones. A merged post has no comments, because
+// they moved to the target of the merge. They appear in the target's list as changed.
 //
-// With `updatedSince` or `includeDeleted` the comments come in the order of their changes instead, and deleted
-// ones aren't among them: with `includeDeleted` they come as `deleted`. Keep the `syncCursor`, as `GET /v1/posts` tells.
+// With `updatedSince` or `includeDeleted`, the comments come in the order of their changes instead, without
+// deleted ones. With `includeDeleted`, these come as `deleted`. Keep the `syncCursor`, as described at
+// `GET /v1/posts`.
 func (s *CommentsService) List(ctx context.Context, postID string, params ListCommentsParams, options ...CallOption) List[Comment] {
 	r := request{method: "GET", path: "/v1/posts/{postId}/comments", ids: []string{postID}, query: params.query(), kind: kindPage}
 	return List[Comment]{ctx, s.core, r, options}
@@ -734,13 +747,13 @@ func (s *CommentsService) List(ctx context.Context, postID string, params ListCo
 
 // Create is POST /v1/posts/{postId}/comments: comment on a post.
 //
-// Adds a comment by the caller, or a reply if `parentId` names a comment of the same post. Replies nest one
-// level: a reply to a reply is 422. Emits `comment.created` for both.
+// Adds a comment by the caller, or a reply if `parentId` names a comment of the same post. Replies nest one level:
+// a reply to a reply is 422. Both emit `comment.created`.
 //
-// With `contactId` or `externalUserId` it is by that contact, as with votes. Its `authorUserId` is then that of a
-// guest, a user who isn't a member, one for each person.
+// With `contactId` or `externalUserId`, the author is that contact, as with votes. `authorUserId` then names a
+// guest, a user who is not a member. Each person has one guest.
 //
-// For a post that was merged, the comment goes to the one it was merged into: see `postId` of the answer.
+// For a merged post, the comment goes to the target of the merge: see `postId` of the answer.
 func (s *CommentsService) Create(ctx context.Context, postID string, body CreateCommentRequest, options ...CallOption) (*Comment, error) {
 	r := request{method: "POST", path: "/v1/posts/{postId}/comments", ids: []string{postID}, body: body, keyed: true}
 	return data[*Comment](ctx, s.core, r, options)
@@ -748,8 +761,8 @@ func (s *CommentsService) Create(ctx context.Context, postID string, body Create
 
 // Get is GET /v1/comments/{commentId}: read a comment.
 //
-// Reads one comment. A deleted one is a tombstone, as in the list of comments; those of a deleted post are
-// gone.
+// Returns one comment. A deleted comment is a tombstone, as in the list of comments. Comments of a deleted post
+// get 404.
 func (s *CommentsService) Get(ctx context.Context, commentID string, options ...CallOption) (*Comment, error) {
 	r := request{method: "GET", path: "/v1/comments/{commentId}", ids: []string{commentID}}
 	return data[*Comment](ctx, s.core, r, options)
@@ -757,10 +770,9 @@ func (s *CommentsService) Get(ctx context.Context, commentID string, options ...
 
 // Update is PATCH /v1/comments/{commentId}: edit a comment.
 //
-// Replaces the text of a comment as a whole: a body without `json` has none afterwards. This is
-// possible for 15 minutes from `createdAt`, unless your deployment sets another time; after that it is
-// 403 `ERR_FORBIDDEN` with `details.reason = "edit_window_expired"`. A deleted comment answers 404. No
-// event is emitted.
+// Replaces the text of a comment as a whole: a body without `json` has none afterwards. This is possible for 15
+// minutes from `createdAt`, unless your deployment sets another time. Later edits get 403 `ERR_FORBIDDEN` with
+// `details.reason = "edit_window_expired"`. A deleted comment gets 404. No event is emitted.
 //
 // It takes IfMatch.
 func (s *CommentsService) Update(ctx context.Context, commentID string, body UpdateCommentRequest, options ...CallOption) (*Comment, error) {
@@ -770,9 +782,9 @@ func (s *CommentsService) Update(ctx context.Context, commentID string, body Upd
 
 // Delete is DELETE /v1/comments/{commentId}: delete a comment.
 //
-// Leaves a tombstone, which is still in the list of comments: it keeps `id`, `postId`, `parentId` and
-// `createdAt`, gets `deletedAt`, and loses its body and its author for good. Replies stay. The post's
-// `commentCount` goes down by one. A comment that is deleted already answers 404. No event is emitted.
+// Replaces the comment by a tombstone, which stays in the list of comments. The tombstone keeps `id`, `postId`,
+// `parentId` and `createdAt`, and gets `deletedAt`. It loses its body and its author for good. Replies stay. The
+// post's `commentCount` goes down by one. A comment that is deleted already gets 404. No event is emitted.
 //
 // It takes IfMatch.
 func (s *CommentsService) Delete(ctx context.Context, commentID string, options ...CallOption) (*DeletedResource, error) {
@@ -785,11 +797,11 @@ type SubmissionsService struct{ core *core }
 
 // ListSubmissionsParams are what Submissions.List asks for. What is left zero isn't sent.
 type ListSubmissionsParams struct {
-	// Only what is for this board.
+	// Only submissions for this board.
 	BoardID string
-	// Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
+	// The `nextCursor` of the previous page. Without it, the list starts at its beginning.
 	Cursor string
-	// How many items a page holds at most.
+	// The maximum number of items on a page.
 	Limit int64
 }
 
@@ -807,40 +819,43 @@ func (p ListSubmissionsParams) query() url.Values {
 	return q
 }
 
-// List is GET /v1/submissions: list what waits to be looked at.
+// List is GET /v1/submissions: list submissions that wait for review.
 //
-// Lists posts and comments that end-users have written on your web pages and that wait until you approve or reject
-// them, the oldest first: those of moderated boards, and those with one of your `blockedWords`. Until then they are in
-// no other list, no count, no search, no event and on no page. At most 1,000 wait, 20 of one person; further ones are refused where
-// they are written.
+// Lists posts and comments that end-users wrote on your web pages, oldest first. They wait until you approve or
+// reject them. A submission waits if its board is moderated, or if it contains one of your `blockedWords`. While
+// it waits, it is in no other list, count, search, event or page. At most 1,000 submissions wait, at most 20 of
+// one person. The web page refuses further ones.
 func (s *SubmissionsService) List(ctx context.Context, params ListSubmissionsParams, options ...CallOption) List[Submission] {
 	r := request{method: "GET", path: "/v1/submissions", query: params.query(), kind: kindPage}
 	return List[Submission]{ctx, s.core, r, options}
 }
 
-// Get is GET /v1/submissions/{submissionId}: read what waits.
+// Get is GET /v1/submissions/{submissionId}: read a submission.
 //
-// Reads one post or comment that waits. Once it is approved or rejected it isn't there any more.
+// Returns one waiting post or comment. After its approval or rejection it gets 404.
 func (s *SubmissionsService) Get(ctx context.Context, submissionID string, options ...CallOption) (*Submission, error) {
 	r := request{method: "GET", path: "/v1/submissions/{submissionId}", ids: []string{submissionID}}
 	return data[*Submission](ctx, s.core, r, options)
 }
 
-// Reject is DELETE /v1/submissions/{submissionId}: reject what waits.
+// Reject is DELETE /v1/submissions/{submissionId}: reject a submission.
 //
-// Removes a post or comment that waits, for good. Nobody is told, no event is emitted, and nothing is kept of it but that
-// somebody has rejected it.
+// Removes a waiting post or comment for good. The author gets no notice, and no event is emitted. Only an entry in
+// the audit trail records the rejection.
 func (s *SubmissionsService) Reject(ctx context.Context, submissionID string, options ...CallOption) (*DeletedResource, error) {
 	r := request{method: "DELETE", path: "/v1/submissions/{submissionId}", ids: []string{submissionID}, keyed: true}
 	return data[*DeletedResource](ctx, s.core, r, options)
 }
 
-// Approve is POST /v1/submissions/{submissionId}/approve: approve what waits.
+// Approve is POST /v1/submissions/{submissionId}/approve: approve a submission.
 //
-// Has a post or comment appear as if it was written just now, with its event, and with the contact of who has opted in to
-// hear of it. Also while the organization is `publicClosed`. Of two who approve it at once one gets 404. While its board isn't public
-// it goes on waiting: 409 with `details.reason = "board_not_public"`. What waits goes with its post or its board,
-// and along with a post that is merged into another one.
+// Publishes a waiting post or comment as if it was written just now, and emits its event. If the author has opted
+// in to e-mails, the author also becomes a contact. Approval works while the organization is `publicClosed`, too.
+// If two requests approve the same submission at once, one gets 404.
+//
+// If the board is not public any more, the submission keeps waiting: 409 with
+// `details.reason = "board_not_public"`. A submission is deleted with its post or its board. If its post is merged
+// into another one, the submission moves along.
 func (s *SubmissionsService) Approve(ctx context.Context, submissionID string, options ...CallOption) (*ApprovedSubmission, error) {
 	r := request{method: "POST", path: "/v1/submissions/{submissionId}/approve", ids: []string{submissionID}, keyed: true}
 	return data[*ApprovedSubmission](ctx, s.core, r, options)
@@ -851,15 +866,16 @@ type ChangelogService struct{ core *core }
 
 // ListChangelogParams are what Changelog.List asks for. What is left zero isn't sent.
 type ListChangelogParams struct {
-	// Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
+	// The `nextCursor` of the previous page. Without it, the list starts at its beginning.
 	Cursor string
-	// How many items a page holds at most.
+	// The maximum number of items on a page.
 	Limit int64
-	// Only those whose `updatedAt` is this moment or later, in the order of their changes, with a `syncCursor`.
+	// Selects the items whose `updatedAt` is this time or later. The list is in the order of changes and has a
+	// `syncCursor`.
 	UpdatedSince time.Time
-	// Whether the answer has `deleted`, with those that were deleted, at `updatedSince` or later where that is
-	// given. The list is in the order of their changes then; another one is
-	// 422 with the rule `updated`.
+	// Whether the response has `deleted`, the list of deleted items. With `updatedSince`, it has the items
+	// deleted at that time or later. The list is then in the order of changes; any other order is 422 with the
+	// rule `updated`.
 	IncludeDeleted bool
 }
 
@@ -882,11 +898,10 @@ func (p ListChangelogParams) query() url.Values {
 
 // List is GET /v1/boards/{boardId}/changelog: list a board's changelog.
 //
-// Lists the changelog entries of a board, newest first by creation. Drafts and scheduled ones are in
-// the list.
+// Lists the changelog entries of a board, newest first by creation. Drafts and scheduled entries are in the list.
 //
-// With `updatedSince` or `includeDeleted` they come in the order of their changes instead. Keep the `syncCursor`, as
-// `GET /v1/posts` tells.
+// With `updatedSince` or `includeDeleted`, they come in the order of their changes instead. Keep the `syncCursor`,
+// as described at `GET /v1/posts`.
 func (s *ChangelogService) List(ctx context.Context, boardID string, params ListChangelogParams, options ...CallOption) List[ChangelogEntry] {
 	r := request{method: "GET", path: "/v1/boards/{boardId}/changelog", ids: []string{boardID}, query: params.query(), kind: kindPage}
 	return List[ChangelogEntry]{ctx, s.core, r, options}
@@ -894,11 +909,11 @@ func (s *ChangelogService) List(ctx context.Context, boardID string, params List
 
 // Create is POST /v1/boards/{boardId}/changelog: create a changelog entry.
 //
-// Puts an entry in the board's changelog. With `publishedAt` null or left out it is a draft. A past or
-// present moment publishes it at once, which emits `changelog.published`; a future one schedules that.
+// Adds an entry to the board's changelog. Without `publishedAt`, or with null, the entry is a draft. A past or
+// present time publishes it at once, which emits `changelog.published`. A future time schedules the publication.
 //
-// Without `slug`, one is made from the title, with `-2`, `-3` and so on if it is taken. A slug that you
-// ask for and that another entry of the board has gets 409.
+// Without `slug`, the service makes one from the title, with `-2`, `-3` and so on if it is taken. A requested slug
+// that another entry of the board has gets 409.
 func (s *ChangelogService) Create(ctx context.Context, boardID string, body CreateChangelogEntryRequest, options ...CallOption) (*ChangelogEntry, error) {
 	r := request{method: "POST", path: "/v1/boards/{boardId}/changelog", ids: []string{boardID}, body: body, keyed: true}
 	return data[*ChangelogEntry](ctx, s.core, r, options)
@@ -906,7 +921,7 @@ func (s *ChangelogService) Create(ctx context.Context, boardID string, body Crea
 
 // Get is GET /v1/changelog/{entryId}: read a changelog entry.
 //
-// Reads one changelog entry with the posts that it links, in whichever state it is.
+// Returns one changelog entry with the posts that it links, in any state.
 func (s *ChangelogService) Get(ctx context.Context, entryID string, options ...CallOption) (*ChangelogEntry, error) {
 	r := request{method: "GET", path: "/v1/changelog/{entryId}", ids: []string{entryID}}
 	return data[*ChangelogEntry](ctx, s.core, r, options)
@@ -914,14 +929,17 @@ func (s *ChangelogService) Get(ctx context.Context, entryID string, options ...C
 
 // Update is PATCH /v1/changelog/{entryId}: change, publish or schedule a changelog entry.
 //
-// Changes the members that you send. `body` is replaced as a whole: a body without `json` has none
-// afterwards, and one without `text` has an empty text. A slug that another entry of the board has gets
-// 409.
+// Changes the members that you send. `body` is replaced as a whole: a body without `json` has none afterwards, and
+// one without `text` has an empty text. A slug that another entry of the board has gets 409.
 //
-// `publishedAt` works in any state. A past or present moment publishes the entry at once, which emits
-// `changelog.published` unless the entry was published already. A future one schedules it: until then
-// it is not published. Null makes it a draft again. A publication that was pending is cancelled in each
-// case. The status of linked posts stays as it is.
+// `publishedAt` works in any state and cancels a pending publication:
+//
+//   - A past or present time publishes the entry at once, which emits `changelog.published` unless the entry was
+//     published already.
+//   - A future time schedules the entry. Until then it is not published.
+//   - Null makes the entry a draft again.
+//
+// The status of linked posts does not change.
 //
 // It takes IfMatch.
 func (s *ChangelogService) Update(ctx context.Context, entryID string, body UpdateChangelogEntryRequest, options ...CallOption) (*ChangelogEntry, error) {
@@ -931,8 +949,7 @@ func (s *ChangelogService) Update(ctx context.Context, entryID string, body Upda
 
 // Delete is DELETE /v1/changelog/{entryId}: delete a changelog entry.
 //
-// Removes the entry with its links for good; the posts stay. If its publication was pending, it is
-// cancelled.
+// Removes the entry and its links for good. The posts stay. A pending publication is cancelled.
 //
 // It takes IfMatch.
 func (s *ChangelogService) Delete(ctx context.Context, entryID string, options ...CallOption) (*DeletedResource, error) {
@@ -942,9 +959,9 @@ func (s *ChangelogService) Delete(ctx context.Context, entryID string, options .
 
 // ReplaceLinkedPosts is PUT /v1/changelog/{entryId}/linked-posts: link posts to a changelog entry.
 //
-// Replaces all the posts that the entry links, in the order that you send; an empty list unlinks all.
-// The posts may be of any board of the organization. One that doesn't exist or was deleted gets 404
-// with `details.field = "postIds"`. The status of the posts stays as it is.
+// Replaces all posts that the entry links, in the order of the request. An empty list unlinks all posts. The
+// posts may belong to any board of the organization. A missing or deleted post gets 404 with
+// `details.field = "postIds"`. The status of the posts does not change.
 //
 // It takes IfMatch.
 func (s *ChangelogService) ReplaceLinkedPosts(ctx context.Context, entryID string, body ReplaceLinkedPostsRequest, options ...CallOption) (*ChangelogEntry, error) {
@@ -957,30 +974,30 @@ type ContactsService struct{ core *core }
 
 // ListContactsParams are what Contacts.List asks for. What is left zero isn't sent.
 type ListContactsParams struct {
-	// Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
+	// The `nextCursor` of the previous page. Without it, the list starts at its beginning.
 	Cursor string
-	// How many items a page holds at most.
+	// The maximum number of items on a page.
 	Limit int64
-	// Only contacts with this text anywhere in the e-mail address or the name, without regard to case.
+	// Only contacts with this text anywhere in the e-mail address or the name. Case does not matter.
 	Q string
-	// Only contacts on any of these plans, separated by commas. A plan that has a comma in its name can't be
-	// asked for.
+	// Only contacts on any of these plans, separated by commas. The filter cannot name a plan with a comma in its
+	// name.
 	Plan []string
-	// Only the contact with this id of yours.
+	// Only the contact with this id of your own.
 	ExternalUserID string
-	// Only contacts with exactly this e-mail address, without regard to case.
+	// Only contacts with exactly this e-mail address. Case does not matter.
 	Email string
-	// Only contacts that came in this way.
+	// Only contacts with this source.
 	Source string
 	// Only contacts that are kept on this lawful basis.
 	ConsentBasis string
 	// Only contacts whose `updatedAt` is this moment or later.
 	UpdatedSince time.Time
-	// Whether the answer has `deleted`, with those that were deleted, at `updatedSince` or later where that is
-	// given. The list is in the order of their changes then; another one is
-	// 422 with the rule `updated`.
+	// Whether the response has `deleted`, the list of deleted items. With `updatedSince`, it has the items
+	// deleted at that time or later. The list is then in the order of changes; any other order is 422 with the
+	// rule `updated`.
 	IncludeDeleted bool
-	// The order. Left out, it is `updated` with `includeDeleted`, and else `created`.
+	// The order. The default is `updated` with `includeDeleted`, and otherwise `created`.
 	Sort ContactSort
 }
 
@@ -1024,10 +1041,9 @@ func (p ListContactsParams) query() url.Values {
 
 // List is GET /v1/contacts: list contacts.
 //
-// Lists the organization's contacts. The filters go together: a contact has to meet all of those that
-// you give.
+// Lists the organization's contacts. A contact has to match all filters of the request.
 //
-// The order `updated` is for a copy that is kept in step: see `GET /v1/posts`. That `lastSeenAt` advances is no
+// The order `updated` is for a copy that stays in step: see `GET /v1/posts`. A later `lastSeenAt` alone is no
 // change there.
 func (s *ContactsService) List(ctx context.Context, params ListContactsParams, options ...CallOption) List[Contact] {
 	r := request{method: "GET", path: "/v1/contacts", query: params.query(), kind: kindPage}
@@ -1036,10 +1052,9 @@ func (s *ContactsService) List(ctx context.Context, params ListContactsParams, o
 
 // Create is POST /v1/contacts: create a contact.
 //
-// Inserts a contact, always, with the source `admin` and the consent basis `admin_created`, and emits
-// `contact.created`. To have a contact found by your own id for it, identify it instead. An
-// `externalUserId` that another contact of the organization has gets 409. The plan's contact cap
-// applies (402).
+// Inserts a contact with the source `admin` and the consent basis `admin_created`, and emits `contact.created`.
+// Each request inserts a contact. To find a contact by your own id instead, identify it. If another contact of
+// the organization has the `externalUserId`, the request gets 409. The plan's contact cap applies (402).
 func (s *ContactsService) Create(ctx context.Context, body CreateContactRequest, options ...CallOption) (*Contact, error) {
 	r := request{method: "POST", path: "/v1/contacts", body: body, keyed: true}
 	return data[*Contact](ctx, s.core, r, options)
@@ -1047,16 +1062,22 @@ func (s *ContactsService) Create(ctx context.Context, body CreateContactRequest,
 
 // Identify is POST /v1/contacts/identify: identify a contact.
 //
-// Tells us about one of your end-users by your own id for them. Call it whenever you see them, for example
-// on every page load: it is idempotent.
+// Reports one of your end-users by your own id. Call it whenever your product sees the end-user, for example on
+// every page load. The operation is idempotent.
 //
-// If the organization has no contact with that `externalUserId`, one is inserted (201, `contact.created`).
-// This is the only case that a plan's contact cap applies to (402). Otherwise the contact is returned (200)
-// after filling in what was unknown: a trait that is null takes the value that you send, and a trait that
-// has a value keeps it. `mrrCents` with `currency` count as one trait. `metadata` is filled key by key, in the
-// order in which you send it: a key that the contact hasn't, or whose value is null, takes yours. What would
-// come to more than 100 keys or 256 KiB then is left out, and the answer is 200 all the same. If that changed anything, `contact.updated` is emitted; if not, only `lastSeenAt` advances. To overwrite
-// a trait, PATCH the contact.
+// If the organization has no contact with this `externalUserId`, the service inserts one (201,
+// `contact.created`). Only then does the plan's contact cap apply (402).
+//
+// Otherwise the service fills the unknown traits of the contact and returns it (200):
+//
+//   - A trait that is null takes the value of the request. A trait that has a value keeps it.
+//   - `mrrCents` and `currency` count as one trait.
+//   - `metadata` is filled key by key, in the order of the request. A key that is missing or null in the contact
+//     takes the value of the request.
+//   - A key that would exceed 100 keys or 256 KiB is left out. The answer is still 200.
+//
+// If a trait changes, the service emits `contact.updated`. Otherwise only `lastSeenAt` advances. To overwrite a
+// trait, PATCH the contact.
 func (s *ContactsService) Identify(ctx context.Context, body IdentifyContactRequest, options ...CallOption) (*Contact, error) {
 	r := request{method: "POST", path: "/v1/contacts/identify", body: body}
 	return data[*Contact](ctx, s.core, r, options)
@@ -1064,20 +1085,24 @@ func (s *ContactsService) Identify(ctx context.Context, body IdentifyContactRequ
 
 // IdentifyBatch is POST /v1/contacts/identify/batch: identify up to 100 contacts.
 //
-// Tells us about up to 100 of your end-users at once, for an import or a sync: each item has the effect of a
-// request to `POST /v1/contacts/identify`, in the order of the list, with its rules, its events and its share of the
-// plan's contact cap. The request counts as one towards the rate limit.
+// Reports up to 100 of your end-users at once, for an import or a sync. Each item has the effect of a request to
+// `POST /v1/contacts/identify`, with the same rules, events and contact cap. Items take effect in the order of
+// the list. The request counts as one towards the rate limit.
 //
-// The answer is 200 with a result for each item, in the same order: the contact, and whether it was `created`, or
-// the `error` that the item alone would have been answered with. What is wrong with one item doesn't keep the others from
-// taking effect; a list that isn't one of 1 to 100 objects is 422 for the whole. An item's `error` names its members as
-// they stand in the item, `email` and not `contacts[3].email`.
+// The answer is 200 with one result per item, in the same order. A result has the contact and `created`, or the
+// `error` that a request for this item alone would get. An item with an error does not affect the others. A list
+// that does not consist of 1 to 100 objects gets 422 as a whole. The `error` names members as they stand in the
+// item, for example `email` and not `contacts[3].email`.
 //
-// Items take effect one by one and not all or none. When the answer is lost, send the list again: to identify
-// is harmless to repeat, so there is no `Idempotency-Key`. Also send again, later, the items
-// with `ERR_RATE_LIMITED`, `ERR_UNAVAILABLE` or `ERR_INTERNAL`; an answer of one of these codes for the whole says that
-// no item is known to have taken effect. An item with `ERR_PAYLOAD_TOO_LARGE` wasn't looked at, because the contacts before it
-// come to 8 MiB of metadata: send it in a list of its own.
+// Items take effect one by one, and not all or none. If the answer is lost, send the list again. Identify is
+// safe to repeat, so there is no `Idempotency-Key`.
+//
+// Some errors need another request:
+//
+//   - `ERR_RATE_LIMITED`, `ERR_UNAVAILABLE` or `ERR_INTERNAL`: send the item again later. If the whole request
+//     gets one of these codes, no item is known to have taken effect.
+//   - `ERR_PAYLOAD_TOO_LARGE`: the service skipped the item, because the contacts before it come to 8 MiB of
+//     metadata. Send it in a separate list.
 func (s *ContactsService) IdentifyBatch(ctx context.Context, body IdentifyContactsRequest, options ...CallOption) ([]IdentifiedContact, error) {
 	r := request{method: "POST", path: "/v1/contacts/identify/batch", body: body, kind: kindList}
 	return data[[]IdentifiedContact](ctx, s.core, r, options)
@@ -1085,9 +1110,9 @@ func (s *ContactsService) IdentifyBatch(ctx context.Context, body IdentifyContac
 
 // Get is GET /v1/contacts/{contactId}: read a contact.
 //
-// Reads one contact with what it has done. `postCount` is exact. `voteCount` and `commentCount` are the contact's
-// own votes and comments, which is exact, and those of members and the public flow that go by its e-mail address,
-// which doesn't find what was done under another one.
+// Reads one contact with the counts of its activity. `postCount` is exact. `voteCount` and `commentCount`
+// include the contact's own votes and comments, and this part is exact. They also include votes and comments of
+// members and of public boards with the contact's e-mail address. Activity under another address does not count.
 func (s *ContactsService) Get(ctx context.Context, contactID string, options ...CallOption) (*ContactDetail, error) {
 	r := request{method: "GET", path: "/v1/contacts/{contactId}", ids: []string{contactID}}
 	return data[*ContactDetail](ctx, s.core, r, options)
@@ -1095,10 +1120,10 @@ func (s *ContactsService) Get(ctx context.Context, contactID string, options ...
 
 // Update is PATCH /v1/contacts/{contactId}: change a contact.
 //
-// Overwrites the members that you send, whatever was there before; null empties one. `metadata` is
-// replaced as a whole and can't be null; send `{}` to empty it. `mrrCents` and `currency` come
-// together. Emits `contact.updated` if a trait changes. An `externalUserId` that another contact of the
-// organization has gets 409.
+// Overwrites the members in the request, even if they have a value; null empties a member. `metadata` is
+// replaced as a whole and cannot be null. Send `{}` to empty it. `mrrCents` and `currency` come together. The
+// service emits `contact.updated` if a trait changes. If another contact of the organization has the
+// `externalUserId`, the request gets 409.
 //
 // It takes IfMatch.
 func (s *ContactsService) Update(ctx context.Context, contactID string, body UpdateContactRequest, options ...CallOption) (*Contact, error) {
@@ -1108,8 +1133,7 @@ func (s *ContactsService) Update(ctx context.Context, contactID string, body Upd
 
 // Delete is DELETE /v1/contacts/{contactId}: delete a contact.
 //
-// Removes a contact for good and emits `contact.deleted`. The posts that it was attached to stay, with
-// `contactId` null.
+// Removes a contact for good and emits `contact.deleted`. The contact's posts stay, with `contactId` null.
 //
 // It takes IfMatch.
 func (s *ContactsService) Delete(ctx context.Context, contactID string, options ...CallOption) (*DeletedResource, error) {
@@ -1119,9 +1143,9 @@ func (s *ContactsService) Delete(ctx context.Context, contactID string, options 
 
 // ListContactPostsParams are what Contacts.ListPosts asks for. What is left zero isn't sent.
 type ListContactPostsParams struct {
-	// Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
+	// The `nextCursor` of the previous page. Without it, the list starts at its beginning.
 	Cursor string
-	// How many items a page holds at most.
+	// The maximum number of items on a page.
 	Limit int64
 }
 
@@ -1144,18 +1168,25 @@ func (s *ContactsService) ListPosts(ctx context.Context, contactID string, param
 	return List[Post]{ctx, s.core, r, options}
 }
 
-// Export is POST /v1/contacts/{contactId}/export: export all there is about a person.
+// Export is POST /v1/contacts/{contactId}/export: export all data about a person.
 //
-// Begins to collect all that is kept about the person that a contact is: the contact with its traits, its posts,
-// votes and comments, those that have a keyed hash of its e-mail address without being another contact's, and the
-// events that name any of these, with their deliveries. It goes on in the background: read the receipt until it is
-// `completed`, then its records. They are kept encrypted, and for 7 days.
+// Starts an export of all data about the person behind a contact:
 //
-// While an export of the contact runs, to ask again answers with its receipt and begins nothing. It stops where the
-// contact is deleted meanwhile, `stoppedReason` is `contact_deleted`. Other contacts with the same address have exports of their own: the receipt
-// names them.
+//   - the contact with its traits and its choice of e-mails
+//   - its posts, votes and comments
+//   - posts, votes and comments that are known only by the keyed hash of its e-mail address, unless they belong to
+//     another contact
+//   - submissions that wait for review
+//   - events that name any of these, with their deliveries
 //
-// Only for keys of owners and admins; anything else is 403 with `details.reason = "role_insufficient"`.
+// The export runs in the background. Read the receipt until it is `completed`, then read the records. The
+// service keeps the records encrypted, and for 7 days.
+//
+// While an export of the contact runs, a further request returns its receipt and starts nothing. If the contact
+// is deleted during the export, the export stops with the `stoppedReason` `contact_deleted`. Other contacts with
+// the same address have exports of their own: the receipt names them.
+//
+// Only keys of owners and admins may do this. Other keys get 403 with `details.reason = "role_insufficient"`.
 func (s *ContactsService) Export(ctx context.Context, contactID string, options ...CallOption) (*SubjectRequest, error) {
 	r := request{method: "POST", path: "/v1/contacts/{contactId}/export", ids: []string{contactID}, keyed: true}
 	return data[*SubjectRequest](ctx, s.core, r, options)
@@ -1163,21 +1194,28 @@ func (s *ContactsService) Export(ctx context.Context, contactID string, options 
 
 // Erase is POST /v1/contacts/{contactId}/erase: erase a person.
 //
-// Deletes a contact as `DELETE` does, with `contact.deleted`, and erases what else tells of the person: the keyed
-// hash of the address on votes and comments, the name of the guest as whom they wrote, the records of their exports,
-// and what the payloads of events and the log of deliveries say of them. The contact and the hashes are gone when this
-// answers; the rest goes on in the background: read the receipt until it is `completed`. There is no way back.
+// Deletes a contact as `DELETE` does, with `contact.deleted`, and erases other data about the person:
 //
-// Counts stay as they are. Payloads keep their members: the contact's external id, name, address, plan and revenue
-// become null, its metadata empty, both sides of each change null. A delivery that is pending is sent so. Only
-// `contact.deleted` is sent as it was, because its receivers delete by the external id; it goes with the
-// other events of its time. What receivers answered to these deliveries is removed.
+// - the keyed hash of the address on votes and comments
+// - the name of the person's guest user
+// - the person's submissions that wait for review
+// - the records of the person's exports
+// - the person's data in the payloads of events and in the log of deliveries
 //
-// With `text: blank` the title and text of the person's posts, and their comments, go too, also in payloads: the
-// title and a comment's text become `[erased]`. Other contacts with the same address, and a member who has it, stay
-// as they are: the receipt names the contacts.
+// When the request is answered, the contact and the hashes are gone. The service erases the rest in the
+// background: read the receipt until it is `completed`. An erasure cannot be undone.
 //
-// Only for keys of owners and admins; anything else is 403 with `details.reason = "role_insufficient"`.
+// Counts stay as they are. Payloads keep their members. The contact's external id, name, address, plan and
+// revenue become null. Its metadata becomes empty, and both sides of each change become null. Pending deliveries
+// are sent with the erased payload. Only `contact.deleted` is sent unchanged, because receivers delete by the
+// external id. The service removes this event together with the other events of its time. It also removes the
+// answers of receivers to these deliveries.
+//
+// With `text: blank`, the erasure also covers the person's comments, and the title and text of the person's
+// posts. Payloads are included: the title and a comment's text become `[erased]`. Other contacts and a member
+// with the same address stay as they are. The receipt names the contacts.
+//
+// Only keys of owners and admins may do this. Other keys get 403 with `details.reason = "role_insufficient"`.
 func (s *ContactsService) Erase(ctx context.Context, contactID string, body EraseContactRequest, options ...CallOption) (*SubjectRequest, error) {
 	r := request{method: "POST", path: "/v1/contacts/{contactId}/erase", ids: []string{contactID}, body: body, keyed: true}
 	return data[*SubjectRequest](ctx, s.core, r, options)
@@ -1188,7 +1226,7 @@ type SubjectRequestsService struct{ core *core }
 
 // Get is GET /v1/subject-requests/{subjectRequestId}: read the receipt of an export or an erasure.
 //
-// Reads one receipt, to see how far it is. Receipts are kept for a year after their end.
+// Reads one receipt, which shows the progress. Receipts are kept for a year after their end.
 func (s *SubjectRequestsService) Get(ctx context.Context, subjectRequestID string, options ...CallOption) (*SubjectRequest, error) {
 	r := request{method: "GET", path: "/v1/subject-requests/{subjectRequestId}", ids: []string{subjectRequestID}}
 	return data[*SubjectRequest](ctx, s.core, r, options)
@@ -1196,9 +1234,9 @@ func (s *SubjectRequestsService) Get(ctx context.Context, subjectRequestID strin
 
 // ListSubjectRecordsParams are what SubjectRequests.ListRecords asks for. What is left zero isn't sent.
 type ListSubjectRecordsParams struct {
-	// Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
+	// The `nextCursor` of the previous page. Without it, the list starts at its beginning.
 	Cursor string
-	// How many items a page holds at most.
+	// The maximum number of items on a page.
 	Limit int64
 }
 
@@ -1213,14 +1251,16 @@ func (p ListSubjectRecordsParams) query() url.Values {
 	return q
 }
 
-// ListRecords is GET /v1/subject-requests/{subjectRequestId}/records: read what an export has found.
+// ListRecords is GET /v1/subject-requests/{subjectRequestId}/records: read the records of an export.
 //
-// Lists the records of an export that is completed: the contact first, then posts, votes, comments, and events with
-// their deliveries. All pages together are all there is about the person. While the export runs, this is 409 with
-// `details.reason = "export_running"`; of one that was stopped, of an erasure, and when the records are removed, 7 days after
-// the end or by an erasure of the person, it is 404.
+// Lists the records of a completed export. The contact and its choice of e-mails come first, then posts, votes,
+// comments, submissions, and events with their deliveries. All pages together hold all data about the person.
 //
-// Only for keys of owners and admins; anything else is 403 with `details.reason = "role_insufficient"`.
+// While the export runs, the request gets 409 with `details.reason = "export_running"`. A stopped export and an
+// erasure get 404. So does an export without its records. The service removes the records 7 days after the end,
+// or when the person is erased.
+//
+// Only keys of owners and admins may do this. Other keys get 403 with `details.reason = "role_insufficient"`.
 func (s *SubjectRequestsService) ListRecords(ctx context.Context, subjectRequestID string, params ListSubjectRecordsParams, options ...CallOption) List[SubjectRecord] {
 	r := request{method: "GET", path: "/v1/subject-requests/{subjectRequestId}/records", ids: []string{subjectRequestID}, query: params.query(), kind: kindPage}
 	return List[SubjectRecord]{ctx, s.core, r, options}
@@ -1231,9 +1271,9 @@ type SubscribersService struct{ core *core }
 
 // ListSubscribersParams are what Subscribers.List asks for. What is left zero isn't sent.
 type ListSubscribersParams struct {
-	// Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
+	// The `nextCursor` of the previous page. Without it, the list starts at its beginning.
 	Cursor string
-	// How many items a page holds at most.
+	// The maximum number of items on a page.
 	Limit int64
 }
 
@@ -1248,11 +1288,12 @@ func (p ListSubscribersParams) query() url.Values {
 	return q
 }
 
-// List is GET /v1/subscribers: list who is told by e-mail.
+// List is GET /v1/subscribers: list the subscribers to e-mails.
 //
-// Lists the contacts who may be told by e-mail what becomes of what they wanted, newest first, with what they chose
-// on the page that each such e-mail links. Whose consent doesn't allow it isn't here, nor who has no address. Only
-// the person changes a choice; the organization switches the e-mails on and off as a whole.
+// Lists the contacts that may get e-mails about the progress of their feedback, newest first, with their
+// choices. People choose on a page that each of these e-mails links. Contacts without an address, or without
+// consent to these e-mails, are left out. Only the person changes a choice. The organization turns the e-mails
+// on and off as a whole.
 func (s *SubscribersService) List(ctx context.Context, params ListSubscribersParams, options ...CallOption) List[Subscriber] {
 	r := request{method: "GET", path: "/v1/subscribers", query: params.query(), kind: kindPage}
 	return List[Subscriber]{ctx, s.core, r, options}
@@ -1263,19 +1304,19 @@ type AuditService struct{ core *core }
 
 // ListAuditParams are what Audit.List asks for. What is left zero isn't sent.
 type ListAuditParams struct {
-	// Only what a member (`usr_…`) or a key (`key_…`) did, who may be gone, or `operator`.
+	// Only changes by this member (`usr_…`), by this key (`key_…`) or by the `operator`. The member or key may be deleted.
 	Actor string
 	// Only these operations, separated by commas: `exportContact,eraseContact`.
 	Actions []string
-	// Only what was done to the resource of this id, which may be gone.
+	// Only changes of the resource with this id. The resource may be deleted.
 	Resource string
-	// Only what was done at this moment or later.
+	// Only changes at this moment or later.
 	Since time.Time
-	// Only what was done before this moment.
+	// Only changes before this moment.
 	Until time.Time
-	// Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
+	// The `nextCursor` of the previous page. Without it, the list starts at its beginning.
 	Cursor string
-	// How many items a page holds at most.
+	// The maximum number of items on a page.
 	Limit int64
 }
 
@@ -1307,14 +1348,19 @@ func (p ListAuditParams) query() url.Values {
 
 // List is GET /v1/audit: read the audit trail.
 //
-// Lists who changed what by which key, newest first: every change of boards, tags, posts once they are there,
-// changelog entries, contacts by hand, webhooks, API keys, members and the organization itself, by the API, by a
-// tool or by the service's operator at the command line; also exports, erasures and the sending again of
-// deliveries. An entry is written with its change, and only where something changed. It holds no name, address or
-// value, and is kept for a year.
+// Lists changes with the member and the key that made them, newest first. The trail has every change of:
 //
-// What end-users do, which is far more, is in the feed of events instead: identify, new posts, votes,
-// new comments and the edits of these aren't here.
+// - boards, tags and changelog entries
+// - existing posts
+// - contacts, except by identify
+// - webhooks, API keys, members and the organization itself
+//
+// It also has exports, erasures and replays of deliveries. Changes come from the API, from a tool, or from the
+// service's operator at the command line. The service writes an entry together with its change, and only if
+// something changed. An entry holds no name, address or value, and is kept for a year.
+//
+// The trail omits the activity of end-users, which is far more frequent: identify, new posts, votes, new
+// comments and edits of comments. Read the feed of events for this activity.
 func (s *AuditService) List(ctx context.Context, params ListAuditParams, options ...CallOption) List[AuditEntry] {
 	r := request{method: "GET", path: "/v1/audit", query: params.query(), kind: kindPage}
 	return List[AuditEntry]{ctx, s.core, r, options}
@@ -1325,9 +1371,9 @@ type WidgetService struct{ core *core }
 
 // ListWidgetSecretsParams are what Widget.ListSecrets asks for. What is left zero isn't sent.
 type ListWidgetSecretsParams struct {
-	// Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
+	// The `nextCursor` of the previous page. Without it, the list starts at its beginning.
 	Cursor string
-	// How many items a page holds at most.
+	// The maximum number of items on a page.
 	Limit int64
 }
 
@@ -1344,22 +1390,22 @@ func (p ListWidgetSecretsParams) query() url.Values {
 
 // ListSecrets is GET /v1/widget/secrets: list the widget's secrets.
 //
-// Lists the secrets that are valid, oldest first, without the secrets themselves. There are two at most.
+// Lists the ids of the valid secrets, oldest first, without the secrets themselves. There are at most two.
 func (s *WidgetService) ListSecrets(ctx context.Context, params ListWidgetSecretsParams, options ...CallOption) List[WidgetSecret] {
 	r := request{method: "GET", path: "/v1/widget/secrets", query: params.query(), kind: kindPage}
 	return List[WidgetSecret]{ctx, s.core, r, options}
 }
 
-// CreateSecret is POST /v1/widget/secrets: make a secret for the widget.
+// CreateSecret is POST /v1/widget/secrets: create a secret for the widget.
 //
-// Makes a secret with which your server signs the tokens that tell the widget who looks at it. The answer is the
-// only one that ever holds the `secret` itself, so store it. The `id` goes into each token as `kid`.
+// Creates a secret with which your server signs tokens. A token tells the widget which end-user is looking at
+// it. Only this answer ever contains the `secret` itself, so store it. Each token has the `id` as its `kid`.
 //
-// Two secrets may be valid at once, so that you can change from one to the other: make the second, sign with it,
-// and delete the first an hour later, when no token is left that was signed with it. A third one is 409 with
-// `details.reason = "widget_secret_limit"`.
+// Two secrets may be valid at once, so that you can replace one without a gap. Create the second and sign with
+// it. Delete the first an hour later, when all tokens with its signature have expired. A third secret gets 409
+// with `details.reason = "widget_secret_limit"`.
 //
-// Owners and admins may do so; anybody else gets 403 with `details.reason = "role_insufficient"`.
+// Only keys of owners and admins may do this. Other keys get 403 with `details.reason = "role_insufficient"`.
 func (s *WidgetService) CreateSecret(ctx context.Context, options ...CallOption) (*WidgetSecretWithSecret, error) {
 	r := request{method: "POST", path: "/v1/widget/secrets", keyed: true}
 	return data[*WidgetSecretWithSecret](ctx, s.core, r, options)
@@ -1367,10 +1413,10 @@ func (s *WidgetService) CreateSecret(ctx context.Context, options ...CallOption)
 
 // DeleteSecret is DELETE /v1/widget/secrets/{secretId}: delete a secret of the widget.
 //
-// Ends the secret for good: tokens that were signed with it are refused from then on. This is possible in the
+// Ends the secret for good. From then on, the service refuses tokens with its signature. This is possible in the
 // read-only billing state too.
 //
-// Owners and admins may do so; anybody else gets 403 with `details.reason = "role_insufficient"`.
+// Only keys of owners and admins may do this. Other keys get 403 with `details.reason = "role_insufficient"`.
 func (s *WidgetService) DeleteSecret(ctx context.Context, secretID string, options ...CallOption) (*DeletedResource, error) {
 	r := request{method: "DELETE", path: "/v1/widget/secrets/{secretId}", ids: []string{secretID}, keyed: true}
 	return data[*DeletedResource](ctx, s.core, r, options)
@@ -1378,7 +1424,7 @@ func (s *WidgetService) DeleteSecret(ctx context.Context, secretID string, optio
 
 // GetOrigins is GET /v1/widget/origins: read the widget's origins.
 //
-// Returns the origins of the pages that may hold your widget. Without any, no page may.
+// Returns the origins of the pages that may embed your widget. Without origins, no page may embed it.
 func (s *WidgetService) GetOrigins(ctx context.Context, options ...CallOption) (*WidgetOrigins, error) {
 	r := request{method: "GET", path: "/v1/widget/origins"}
 	return data[*WidgetOrigins](ctx, s.core, r, options)
@@ -1386,13 +1432,14 @@ func (s *WidgetService) GetOrigins(ctx context.Context, options ...CallOption) (
 
 // ReplaceOrigins is PUT /v1/widget/origins: set the widget's origins.
 //
-// Replaces all the origins of the pages that may hold your widget, and that may identify end-users by it; an empty
-// list has no page hold it. It counts within a second.
+// Replaces all origins of the pages that may embed your widget and identify end-users with it. With an empty
+// list, no page may embed it. The change takes effect within a second.
 //
-// An origin is scheme, host and port, as a browser shows it in `location.origin`: `https://app.example.com`, without
-// a path. It has to be https; http is for `localhost` and `127.0.0.1` alone (422 with the rule `invalid_origin`).
+// An origin is scheme, host and port, as a browser shows it in `location.origin`: `https://app.example.com`,
+// without a path. It has to be https; http is for `localhost` and `127.0.0.1` alone (422 with the rule
+// `invalid_origin`).
 //
-// Owners and admins may do so; anybody else gets 403 with `details.reason = "role_insufficient"`.
+// Only keys of owners and admins may do this. Other keys get 403 with `details.reason = "role_insufficient"`.
 //
 // It takes IfMatch.
 func (s *WidgetService) ReplaceOrigins(ctx context.Context, body ReplaceWidgetOriginsRequest, options ...CallOption) (*WidgetOrigins, error) {
@@ -1405,13 +1452,13 @@ type EventsService struct{ core *core }
 
 // ListEventsParams are what Events.List asks for. What is left zero isn't sent.
 type ListEventsParams struct {
-	// The `sequence` of the last event that you know, which a delivery has as `X-Service-Sequence`; 0 is before the first one of all. Left out, the feed begins with the oldest that is kept.
+	// The `sequence` of the last event that you know. A delivery has it as `X-Service-Sequence`. 0 is before the very first event. Without `after`, the feed begins with the oldest stored event.
 	After *int64
 	// Only these events, separated by commas: `post.created,vote.created`.
 	Types []EventType
-	// How many items a page holds at most.
+	// The maximum number of items on a page.
 	Limit int64
-	// How many seconds to wait for an event, if there is none.
+	// The number of seconds to wait if there is no event.
 	Wait int64
 }
 
@@ -1434,16 +1481,20 @@ func (p ListEventsParams) query() url.Values {
 
 // List is GET /v1/events: read the feed of events.
 //
-// Lists everything that happened in the organization, in the order in which it was committed, with the payloads
-// that webhooks are sent, whether or not one subscribes. Begin without `after`, and go on with `nextAfter`; it is
-// at the end where `data` is empty and `nextAfter` doesn't move. No event is missing or comes twice, however many
-// are written at once. A page may be empty although more follow, where `types` leaves events out.
+// Lists all events of the organization in the order of their commits, with the payloads of webhooks. An event
+// appears even if no webhook subscribes to it. No event is missing or repeated, even when many are written at
+// once.
 //
-// With `wait` an answer that would be empty waits for the next event, unless 16 requests of your organization wait
-// already: then it comes at once. Events are kept as long as deliveries, 30
-// days unless your deployment sets another time. Who comes back later, or after the database was restored from a
-// backup, gets 410 `ERR_GONE`: read what you keep anew, and go on after `details.latest`. A deployment may keep
-// no feed: 403 with `details.reason = "event_feed_off"`.
+// Begin without `after`, and continue with `nextAfter`. The feed is at its end when `data` is empty and
+// `nextAfter` does not move. With `types`, a page may be empty although more events follow.
+//
+// With `wait`, the service waits for the next event before it returns an empty answer. If 16 requests of your
+// organization are already waiting, the empty answer comes at once.
+//
+// Events are kept as long as deliveries, 30 days unless your deployment sets another time. A client that
+// continues later gets 410 `ERR_GONE`, and so does one that continues after the database was restored from a
+// backup. The client then reads its copy anew and continues after `details.latest`. A deployment may keep no
+// feed: 403 with `details.reason = "event_feed_off"`.
 func (s *EventsService) List(ctx context.Context, params ListEventsParams, options ...CallOption) (*EventFeed, error) {
 	r := request{method: "GET", path: "/v1/events", query: params.query(), wait: time.Duration(params.Wait) * time.Second, kind: kindFeed}
 	return whole[*EventFeed](ctx, s.core, r, options)
@@ -1454,9 +1505,9 @@ type WebhooksService struct{ core *core }
 
 // ListWebhooksParams are what Webhooks.List asks for. What is left zero isn't sent.
 type ListWebhooksParams struct {
-	// Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
+	// The `nextCursor` of the previous page. Without it, the list starts at its beginning.
 	Cursor string
-	// How many items a page holds at most; 25 if only `cursor` is given. Without either the list comes whole.
+	// The maximum number of items on a page; 25 if only `cursor` is given. Without `limit` and `cursor` the response has the whole list.
 	Limit int64
 }
 
@@ -1473,8 +1524,8 @@ func (p ListWebhooksParams) query() url.Values {
 
 // List is GET /v1/webhooks: list webhooks.
 //
-// Lists the organization's webhooks, oldest first, without their secrets: all of them in one answer, unless you
-// ask for a page with `limit` or `cursor`.
+// Lists the organization's webhooks, oldest first, without their secrets. One answer has all of them, unless the
+// request asks for a page with `limit` or `cursor`.
 func (s *WebhooksService) List(ctx context.Context, params ListWebhooksParams, options ...CallOption) List[Webhook] {
 	r := request{method: "GET", path: "/v1/webhooks", query: params.query(), kind: kindPage}
 	return List[Webhook]{ctx, s.core, r, options}
@@ -1482,10 +1533,10 @@ func (s *WebhooksService) List(ctx context.Context, params ListWebhooksParams, o
 
 // Create is POST /v1/webhooks: register a webhook.
 //
-// Registers a URL for events, enabled at once. The answer is the only one that ever holds the signing
+// Registers a URL for events. The webhook is enabled at once. Only this answer ever contains the signing
 // `secret`, so store it. To replace a lost secret, delete the webhook and register a new one.
 //
-// Needs a paid plan and room under the plan's cap of webhooks; otherwise 402 with
+// The request needs a paid plan and room under the plan's cap of webhooks. Otherwise it gets 402 with
 // `details.resource = "webhook"`. The URL has to be https, on a public address, and without a user name, a
 // password or a fragment. Repeated events count once.
 func (s *WebhooksService) Create(ctx context.Context, body CreateWebhookRequest, options ...CallOption) (*WebhookWithSecret, error) {
@@ -1503,18 +1554,19 @@ func (s *WebhooksService) Get(ctx context.Context, webhookID string, options ...
 
 // Update is PATCH /v1/webhooks/{webhookId}: change a webhook.
 //
-// Changes the URL, the events, what is said about it or whether it is enabled. Attempts read the URL when they are
-// made, so a corrected one serves the retries of deliveries that are pending already. `metadata` is replaced as a
-// whole. Another `maxPerSecond` counts from the next attempt on; what is waiting for its turn already comes within ten
-// minutes and goes by the new one then.
+// Changes the URL, the events, the description, the metadata, the throttle, or whether the webhook is enabled.
+// Each attempt reads the current URL, so a corrected URL also serves the retries of pending deliveries.
+// `metadata` is replaced as a whole. A new list of events applies to later events only.
 //
-// `enabled: false` ends each pending delivery at its next attempt, as `failed`. They stay in the log.
-// `enabled: true` on a disabled webhook starts again from now: `consecutiveFailures` becomes 0, and `disabledAt`
-// and `disabledReason` become null. On one that is enabled already it changes nothing. Changed events apply to
-// what happens from then on.
+// A new `maxPerSecond` applies from the next attempt on. Attempts that already wait for their turn get it within
+// ten minutes, and then follow the new limit.
 //
-// A body of `enabled: false` and nothing else is possible in the read-only billing state too, and where your
-// deployment lacks the key that the URL is sealed with: then `url` in the answer is only its origin.
+// `enabled: false` ends each pending delivery at its next attempt, as `failed`. These deliveries stay in the
+// log. `enabled: true` on a disabled webhook starts anew: `consecutiveFailures` becomes 0, and `disabledAt` and
+// `disabledReason` become null. On an enabled webhook it changes nothing.
+//
+// A body of `enabled: false` alone is possible in the read-only billing state too. It is also possible if your
+// deployment lacks the key that seals the URL: `url` in the answer is then only its origin.
 //
 // It takes IfMatch.
 func (s *WebhooksService) Update(ctx context.Context, webhookID string, body UpdateWebhookRequest, options ...CallOption) (*Webhook, error) {
@@ -1524,7 +1576,7 @@ func (s *WebhooksService) Update(ctx context.Context, webhookID string, body Upd
 
 // Delete is DELETE /v1/webhooks/{webhookId}: delete a webhook.
 //
-// Removes the webhook and its log. Deliveries that are pending end without another attempt.
+// Removes the webhook and its log. Pending deliveries end without another attempt.
 //
 // It takes IfMatch.
 func (s *WebhooksService) Delete(ctx context.Context, webhookID string, options ...CallOption) (*DeletedResource, error) {
@@ -1534,10 +1586,10 @@ func (s *WebhooksService) Delete(ctx context.Context, webhookID string, options 
 
 // Test is POST /v1/webhooks/{webhookId}/test: send a test event.
 //
-// Sends `webhook.test` to this webhook alone, whatever it subscribes to. It is a delivery like any other,
-// with retries and a place in the log. There is no body.
+// Sends `webhook.test` to this webhook alone, regardless of its events. The test is a normal delivery, with
+// retries and a place in the log. The request has no body.
 //
-// A webhook that is disabled gets 409 with `details.reason = "webhook_disabled"`.
+// A disabled webhook gets 409 with `details.reason = "webhook_disabled"`.
 func (s *WebhooksService) Test(ctx context.Context, webhookID string, options ...CallOption) (*Delivery, error) {
 	r := request{method: "POST", path: "/v1/webhooks/{webhookId}/test", ids: []string{webhookID}, keyed: true}
 	return data[*Delivery](ctx, s.core, r, options)
@@ -1545,42 +1597,52 @@ func (s *WebhooksService) Test(ctx context.Context, webhookID string, options ..
 
 // RotateSecret is POST /v1/webhooks/{webhookId}/rotate-secret: rotate a webhook's secret.
 //
-// Makes a new signing secret. The answer is the only one that ever holds it, so store it.
+// Creates a new signing secret. Only this answer ever contains it, so store it.
 //
-// For `overlapSeconds`, a day unless you say otherwise, every attempt is signed with the secret before, too:
-// `X-Service-Signature` has a second `v1`, and `webhook-signature` a second signature. A receiver accepts if any
-// one matches, so it may change to the new secret at any moment in between. A further rotation ends the overlap of the
-// one before: there are never more than two secrets. So send an `Idempotency-Key`: a rotation that is repeated without
-// one, because its answer was lost, is a further rotation, and the secret that your receiver has counts no more.
+// For `overlapSeconds`, a day by default, the service also signs every attempt with the former secret.
+// `X-Service-Signature` then has a second `v1`, and `webhook-signature` a second signature. A receiver accepts
+// an attempt if any signature matches. It can therefore switch to the new secret at any moment of the overlap.
+//
+// A further rotation ends the overlap of the one before: there are never more than two secrets. Therefore send
+// an `Idempotency-Key`. Without it, a request that you repeat after a lost answer rotates again. Your receiver's
+// secret is then no longer valid.
 func (s *WebhooksService) RotateSecret(ctx context.Context, webhookID string, body RotateWebhookSecretRequest, options ...CallOption) (*WebhookWithSecret, error) {
 	r := request{method: "POST", path: "/v1/webhooks/{webhookId}/rotate-secret", ids: []string{webhookID}, body: body, keyed: true}
 	return data[*WebhookWithSecret](ctx, s.core, r, options)
 }
 
-// Health is GET /v1/webhooks/{webhookId}/health: read how a webhook is doing.
+// Health is GET /v1/webhooks/{webhookId}/health: read a webhook's health.
 //
-// Tells what became of the deliveries that were created in the last 24 hours, how long they took, and what is pending
-// now. Of more than 10,000 deliveries in that time the newest 10,000 count: `since` says from when on.
+// Reports the outcome and the duration of the deliveries that were created in the last 24 hours, and the
+// deliveries that are pending now. If there were more than 10,000 deliveries in that time, only the newest
+// 10,000 count, and `since` shows where they begin.
 func (s *WebhooksService) Health(ctx context.Context, webhookID string, options ...CallOption) (*WebhookHealth, error) {
 	r := request{method: "GET", path: "/v1/webhooks/{webhookId}/health", ids: []string{webhookID}}
 	return data[*WebhookHealth](ctx, s.core, r, options)
 }
 
-// Recover is POST /v1/webhooks/{webhookId}/recover: replay everything that failed.
+// Recover is POST /v1/webhooks/{webhookId}/recover: replay all failed deliveries.
 //
-// Replays every delivery of a window that failed for good: from `since` on and before `until`, by their
-// `createdAt`. It goes on in the background, at about 100 deliveries a second; read the recovery to see how
-// far it is. A `since` that isn't past is 422 with the rule `past`, an `until` that isn't later than it 422
-// with the rule `after`. With an `eventType`, only deliveries of this event are replayed.
+// Replays every delivery of a window that failed for good. The window is from `since` on and before `until`, by
+// the `createdAt` of the deliveries. With an `eventType`, only deliveries of this event are replayed. The
+// recovery runs in the background, at about 100 deliveries a second. Read the recovery to see its progress.
 //
-// A delivery that was replayed before, by a recovery or by itself, is left out, whatever became of its replay,
-// and so is one whose event the webhook doesn't subscribe to any more. So it is safe to ask twice: each
-// delivery is replayed once. A replay that fails is a failed delivery of its own, for a later window.
+// A `since` that is not in the past gets 422 with the rule `past`. An `until` that is not later than `since`
+// gets 422 with the rule `after`.
 //
-// A webhook that is disabled gets 409 with `details.reason = "webhook_disabled"`, and one that doesn't
-// subscribe to the `eventType` asked for 409 with `details.reason = "not_subscribed"`. If either comes to be
-// while the recovery runs, it stops. While a recovery of the webhook runs, there is no second one: 409 with
-// `details.reason = "recovery_running"`, and `details.recoveryId` is the one that runs.
+// A recovery leaves out deliveries that were replayed before, alone or by a recovery, regardless of the outcome.
+// It also leaves out deliveries of events to which the webhook no longer subscribes. A repeated request is
+// therefore safe: each delivery is replayed once. A replay that fails is a failed delivery of its own, for a
+// later window.
+//
+// The request gets 409 in three cases:
+//
+//   - The webhook is disabled: `details.reason = "webhook_disabled"`.
+//   - The webhook does not subscribe to the `eventType`: `details.reason = "not_subscribed"`.
+//   - A recovery of the webhook is running: `details.reason = "recovery_running"`, with its id in
+//     `details.recoveryId`.
+//
+// If one of the first two becomes true during the recovery, the recovery stops.
 func (s *WebhooksService) Recover(ctx context.Context, webhookID string, body RecoverWebhookRequest, options ...CallOption) (*Recovery, error) {
 	r := request{method: "POST", path: "/v1/webhooks/{webhookId}/recover", ids: []string{webhookID}, body: body, keyed: true}
 	return data[*Recovery](ctx, s.core, r, options)
@@ -1588,9 +1650,9 @@ func (s *WebhooksService) Recover(ctx context.Context, webhookID string, body Re
 
 // ListRecoveriesParams are what Webhooks.ListRecoveries asks for. What is left zero isn't sent.
 type ListRecoveriesParams struct {
-	// Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
+	// The `nextCursor` of the previous page. Without it, the list starts at its beginning.
 	Cursor string
-	// How many items a page holds at most.
+	// The maximum number of items on a page.
 	Limit int64
 }
 
@@ -1607,7 +1669,7 @@ func (p ListRecoveriesParams) query() url.Values {
 
 // ListRecoveries is GET /v1/webhooks/{webhookId}/recoveries: list a webhook's recoveries.
 //
-// Lists the recoveries of the webhook, newest first, those that ended too.
+// Lists the webhook's recoveries, newest first. The list includes recoveries that have ended.
 func (s *WebhooksService) ListRecoveries(ctx context.Context, webhookID string, params ListRecoveriesParams, options ...CallOption) List[Recovery] {
 	r := request{method: "GET", path: "/v1/webhooks/{webhookId}/recoveries", ids: []string{webhookID}, query: params.query(), kind: kindPage}
 	return List[Recovery]{ctx, s.core, r, options}
@@ -1615,7 +1677,7 @@ func (s *WebhooksService) ListRecoveries(ctx context.Context, webhookID string, 
 
 // GetRecovery is GET /v1/webhooks/{webhookId}/recoveries/{recoveryId}: read a recovery.
 //
-// Reads one recovery, to see how far it is.
+// Reads one recovery, which shows the progress.
 func (s *WebhooksService) GetRecovery(ctx context.Context, webhookID string, recoveryID string, options ...CallOption) (*Recovery, error) {
 	r := request{method: "GET", path: "/v1/webhooks/{webhookId}/recoveries/{recoveryId}", ids: []string{webhookID, recoveryID}}
 	return data[*Recovery](ctx, s.core, r, options)
@@ -1626,9 +1688,9 @@ type DeliveriesService struct{ core *core }
 
 // ListDeliveriesParams are what Deliveries.List asks for. What is left zero isn't sent.
 type ListDeliveriesParams struct {
-	// Where to go on, the `nextCursor` of the page before. Left out, the list starts at its beginning.
+	// The `nextCursor` of the previous page. Without it, the list starts at its beginning.
 	Cursor string
-	// How many deliveries a page holds at most.
+	// The maximum number of deliveries on a page.
 	Limit int64
 	// Only deliveries in this state.
 	Status DeliveryStatus
@@ -1660,8 +1722,8 @@ func (p ListDeliveriesParams) query() url.Values {
 
 // List is GET /v1/webhooks/{webhookId}/deliveries: list a webhook's deliveries.
 //
-// Lists what was sent to the webhook, newest first. The filters go together: a delivery has to meet all of
-// those that you give. Read one delivery for its payload and attempts.
+// Lists the webhook's deliveries, newest first. A delivery has to match all filters of the request. Read one
+// delivery for its payload and attempts.
 func (s *DeliveriesService) List(ctx context.Context, webhookID string, params ListDeliveriesParams, options ...CallOption) List[Delivery] {
 	r := request{method: "GET", path: "/v1/webhooks/{webhookId}/deliveries", ids: []string{webhookID}, query: params.query(), kind: kindPage}
 	return List[Delivery]{ctx, s.core, r, options}
@@ -1669,7 +1731,7 @@ func (s *DeliveriesService) List(ctx context.Context, webhookID string, params L
 
 // Get is GET /v1/webhooks/{webhookId}/deliveries/{deliveryId}: read a delivery.
 //
-// Reads one delivery with the payload that it carries and every attempt that was made, first one first.
+// Reads one delivery with its payload and all attempts, first attempt first.
 func (s *DeliveriesService) Get(ctx context.Context, webhookID string, deliveryID string, options ...CallOption) (*DeliveryDetail, error) {
 	r := request{method: "GET", path: "/v1/webhooks/{webhookId}/deliveries/{deliveryId}", ids: []string{webhookID, deliveryID}}
 	return data[*DeliveryDetail](ctx, s.core, r, options)
@@ -1677,12 +1739,12 @@ func (s *DeliveriesService) Get(ctx context.Context, webhookID string, deliveryI
 
 // Replay is POST /v1/webhooks/{webhookId}/deliveries/{deliveryId}/replay: replay a delivery.
 //
-// Sends the payload of a delivery once more, whatever became of it: as a new delivery, which has an id
-// of its own, names the old one in `replayOf` and gets five attempts. The payload is the same, byte for
-// byte. There is no body.
+// Sends the payload of a delivery again, regardless of the outcome. The replay is a new delivery. It has its own
+// id, names the original in `replayOf`, and gets five attempts. The payload is the same, byte for byte. The
+// request has no body.
 //
-// A webhook that is disabled gets 409 with `details.reason = "webhook_disabled"`, and one that doesn't
-// subscribe to the delivery's event any more 409 with `details.reason = "not_subscribed"`.
+// A disabled webhook gets 409 with `details.reason = "webhook_disabled"`. A webhook that no longer subscribes to
+// the delivery's event gets 409 with `details.reason = "not_subscribed"`.
 func (s *DeliveriesService) Replay(ctx context.Context, webhookID string, deliveryID string, options ...CallOption) (*Delivery, error) {
 	r := request{method: "POST", path: "/v1/webhooks/{webhookId}/deliveries/{deliveryId}/replay", ids: []string{webhookID, deliveryID}, keyed: true}
 	return data[*Delivery](ctx, s.core, r, options)

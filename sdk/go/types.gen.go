@@ -10,7 +10,7 @@ import (
 // Version is that of the contract that the SDK was made from.
 const Version = "1.0.0"
 
-// AllPostsSort: The order of posts: `newest` goes by creation, newest first; `updated` has the latest change last, and a
+// AllPostsSort: The order of posts. `newest` sorts by creation, newest first. `updated` has the latest change last and a
 // `syncCursor`.
 type AllPostsSort string
 
@@ -20,7 +20,7 @@ const (
 	AllPostsSortUpdated AllPostsSort = "updated"
 )
 
-// APIKeyScope: What the key may do. `read:write` covers `read`.
+// APIKeyScope: The permissions of the key. `read:write` includes `read`.
 type APIKeyScope string
 
 // The values of APIKeyScope that this version knows.
@@ -38,7 +38,7 @@ const (
 	AuditEntryActorKindOperator AuditEntryActorKind = "operator"
 )
 
-// BillingState: With `read_only` every write is refused.
+// BillingState: With `read_only` the API refuses every write.
 type BillingState string
 
 // The values of BillingState that this version knows.
@@ -47,7 +47,7 @@ const (
 	BillingStateReadOnly BillingState = "read_only"
 )
 
-// ChangelogEntryState: Where the entry stands. It follows from `publishedAt`.
+// ChangelogEntryState: The state of the entry. It follows from `publishedAt`.
 type ChangelogEntryState string
 
 // The values of ChangelogEntryState that this version knows.
@@ -58,8 +58,8 @@ const (
 )
 
 // ContactSort: The order of contacts: by `createdAt`, `lastSeenAt` or `mrrCents`, all descending. Contacts without the
-// value come last, and ties have the newest first. Amounts are compared without regard to their currency.
-// `updated` has the latest change last, and a `syncCursor`; it isn't for `q`.
+// value come last. Among equals the newest contact comes first. Amounts are compared without regard to
+// their currency. `updated` has the latest change last and a `syncCursor`; it can't be combined with `q`.
 type ContactSort string
 
 // The values of ContactSort that this version knows.
@@ -70,7 +70,7 @@ const (
 	ContactSortUpdated  ContactSort = "updated"
 )
 
-// DeliveryEventType: The name of an event that can be delivered. Nobody subscribes to `webhook.test`; it is sent when you ask for it.
+// DeliveryEventType: The name of a deliverable event. Webhooks can't subscribe to `webhook.test`; the service sends it on request.
 type DeliveryEventType string
 
 // The values of DeliveryEventType that this version knows.
@@ -86,7 +86,7 @@ const (
 	DeliveryEventTypeWebhookTest        DeliveryEventType = "webhook.test"
 )
 
-// DeliveryStatus: `pending` while attempts are to come; `succeeded` and `failed` are final.
+// DeliveryStatus: `pending` while attempts remain; `succeeded` and `failed` are final.
 type DeliveryStatus string
 
 // The values of DeliveryStatus that this version knows.
@@ -96,7 +96,7 @@ const (
 	DeliveryStatusFailed    DeliveryStatus = "failed"
 )
 
-// ErasedText: What becomes of the posts and comments that the person wrote. Left out, it is `keep`.
+// ErasedText: The treatment of the posts and comments that the person wrote. The default is `keep`.
 type ErasedText string
 
 // The values of ErasedText that this version knows.
@@ -105,7 +105,7 @@ const (
 	ErasedTextBlank ErasedText = "blank"
 )
 
-// ErrorCode: What went wrong. The introduction has a table. More may be added; handle an unknown one by the status.
+// ErrorCode: The cause of the error. The introduction has a table. More may be added; handle an unknown code by the HTTP status.
 type ErrorCode string
 
 // The error codes, for errors.Is.
@@ -144,8 +144,9 @@ const (
 	EventTypeContactDeleted     EventType = "contact.deleted"
 )
 
-// MemberRole: What the member may do beyond the feedback itself: owners manage all members and their keys, admins those of
-// admins and members. Owners and admins, the 50 oldest of them, get an e-mail when a webhook is disabled.
+// MemberRole: The member's permissions beyond the feedback itself. Owners manage all members and their keys. Admins
+// manage admins and members, and their keys. The 50 oldest owners and admins get an e-mail when a webhook
+// is disabled.
 type MemberRole string
 
 // The values of MemberRole that this version knows.
@@ -165,11 +166,12 @@ const (
 	PlanBusiness Plan = "business"
 )
 
-// PostSort: The order of posts. `relevance` puts posts whose title holds all the words before those that only match
-// together with their text, and needs `q` (422 without); `newest` goes by creation, `votes` has most votes
-// first, `active` goes by `lastActivityAt`, latest first, `revenue` by what the contacts who voted pay in
-// `currency`, most first. Ties have the newest first. `updated` has the latest change last, and a `syncCursor`;
-// it isn't for `q`.
+// PostSort: The order of posts. `relevance` needs `q` (422 without it). It puts posts with all words of `q` in the
+// title before posts that match only together with their text. `newest` sorts by creation, newest first.
+// `votes` sorts by the number of votes, most first. `active` sorts by `lastActivityAt`, latest first.
+// `revenue` sorts by the revenue of the contacts that voted, in `currency`, most first. Among equals the
+// newest post comes first. `updated` has the latest change last and a `syncCursor`; it can't be combined
+// with `q`.
 type PostSort string
 
 // The values of PostSort that this version knows.
@@ -182,7 +184,7 @@ const (
 	PostSortUpdated   PostSort = "updated"
 )
 
-// PostStatus: Where the post stands. Posts start as `open`; a merge makes its sources `duplicate`.
+// PostStatus: The status of the post. Posts start as `open`; a merge sets its sources to `duplicate`.
 type PostStatus string
 
 // The values of PostStatus that this version knows.
@@ -196,7 +198,7 @@ const (
 	PostStatusDuplicate   PostStatus = "duplicate"
 )
 
-// RecoveryStatus: `running` while replays are to come; `completed` and `stopped` are final.
+// RecoveryStatus: `running` while replays remain; `completed` and `stopped` are final.
 type RecoveryStatus string
 
 // The values of RecoveryStatus that this version knows.
@@ -206,7 +208,7 @@ const (
 	RecoveryStatusStopped   RecoveryStatus = "stopped"
 )
 
-// SubjectRecordKind: What the record is. A `subscription` is what the person chose to be e-mailed about. More may be added.
+// SubjectRecordKind: The kind of record. A `subscription` is the person's choice of e-mails. More may be added.
 type SubjectRecordKind string
 
 // The values of SubjectRecordKind that this version knows.
@@ -221,7 +223,7 @@ const (
 	SubjectRecordKindSubscription SubjectRecordKind = "subscription"
 )
 
-// SubjectRequestKind: What was asked for.
+// SubjectRequestKind: The kind of request.
 type SubjectRequestKind string
 
 // The values of SubjectRequestKind that this version knows.
@@ -230,7 +232,7 @@ const (
 	SubjectRequestKindErase  SubjectRequestKind = "erase"
 )
 
-// SubjectRequestStatus: `running` while there is something to do; `completed` and `stopped` are final.
+// SubjectRequestStatus: `running` while the service works on the request; `completed` and `stopped` are final.
 type SubjectRequestStatus string
 
 // The values of SubjectRequestStatus that this version knows.
@@ -240,7 +242,7 @@ const (
 	SubjectRequestStatusStopped   SubjectRequestStatus = "stopped"
 )
 
-// SubmissionKind: What it becomes.
+// SubmissionKind: The kind of resource that an approval creates.
 type SubmissionKind string
 
 // The values of SubmissionKind that this version knows.
@@ -249,7 +251,7 @@ const (
 	SubmissionKindComment SubmissionKind = "comment"
 )
 
-// SubmissionReason: Why it waits; `moderated` is for everything on a board that is, `blocked_word` for a text with one of your `blockedWords`.
+// SubmissionReason: The reason for the review. `moderated` applies to every post and comment on a moderated board. `blocked_word` applies to a text with one of your `blockedWords`.
 type SubmissionReason string
 
 // The values of SubmissionReason that this version knows.
@@ -258,33 +260,33 @@ const (
 	SubmissionReasonBlockedWord SubmissionReason = "blocked_word"
 )
 
-// CastVoteRequest: Whose vote it is, by `contactId` or `externalUserId`, not both. Without either it is the vote of the key's member.
+// CastVoteRequest: The voter, given by `contactId` or `externalUserId`, not both. Without either the key's member votes.
 type CastVoteRequest struct {
 	// The contact that votes.
 	ContactID *string `json:"contactId,omitzero"`
 	// Your own id for the contact that votes.
 	ExternalUserID *string `json:"externalUserId,omitzero"`
-	// Whether a contact with that `externalUserId` is made if there is none. `createContact` needs `externalUserId`.
+	// Whether to create a contact if none has that `externalUserId`. `createContact` needs `externalUserId`.
 	CreateContact *bool `json:"createContact,omitzero"`
 }
 
 // CommentBodyInput is the body of a request.
 type CommentBodyInput struct {
-	// A rich-text document of any shape, at most 256 KiB, or null. It is kept as it is sent.
+	// A rich-text document of any shape, at most 256 KiB, or null. The service stores it unchanged.
 	JSON any `json:"json,omitzero"`
-	// The plain form of the text.
+	// The text in plain form.
 	Text string `json:"text"`
 }
 
 // CreateAPIKeyRequest is the body of a request.
 type CreateAPIKeyRequest struct {
-	// What the key is named, trimmed.
+	// The key's name, trimmed.
 	Name string `json:"name"`
-	// What the key may do. `read:write` covers `read`.
+	// The permissions of the key. `read:write` includes `read`.
 	Scope APIKeyScope `json:"scope"`
-	// The member that the key is to act as; the caller when left out.
+	// The member that the key acts as. The default is the caller's member.
 	MemberID *string `json:"memberId,omitzero"`
-	// When the key is to end by itself, in the future. Null is the same as leaving it out: it doesn't.
+	// The time at which the key expires, in the future. Null or no value means that the key never expires.
 	ExpiresAt Optional[time.Time] `json:"expiresAt,omitzero"`
 }
 
@@ -294,13 +296,13 @@ type CreateBoardRequest struct {
 	Name string `json:"name"`
 	// The board's name in addresses, unique in the organization.
 	Slug *string `json:"slug,omitzero"`
-	// What the board is for; empty if nobody said.
+	// The purpose of the board; empty if none was given.
 	Description *string `json:"description,omitzero"`
-	// Whether everybody may read the board on the web, at `/b/{organization}/{board}`, the organization by its
-	// slug or, if it has none, its id. A new board is private.
+	// Whether the board is public on the web, at `/b/{organization}/{board}`. The address has the
+	// organization's slug or, without a slug, its id. A new board is private.
 	Public *bool `json:"public,omitzero"`
-	// Whether posts and comments that end-users write on the board's web pages wait as submissions until you approve them.
-	// Votes don't wait, nor does what is written by this API. A new board isn't moderated.
+	// Whether posts and comments of end-users on the board's web pages wait as submissions until you approve
+	// them. Votes don't wait, nor do posts and comments from this API. A new board isn't moderated.
 	Moderated *bool `json:"moderated,omitzero"`
 }
 
@@ -310,11 +312,11 @@ type CreateChangelogEntryRequest struct {
 	Title string `json:"title"`
 	// The entry's title in addresses, unique on its board.
 	Slug *string `json:"slug,omitzero"`
-	// The version that the entry is about. Null is the same as leaving it out.
+	// The version that the entry describes. Null is the same as no value.
 	Version Optional[string] `json:"version,omitzero"`
-	// The text, as a rich-text document, in its plain form, or both. Neither is made from the other.
+	// The text, as a rich-text document, in plain form, or both. The service derives neither form from the other.
 	Body *PostBodyInput `json:"body,omitzero"`
-	// When to publish the entry, at once if that is past. Null is the same as leaving it out: a draft.
+	// The time of publication. A past time publishes the entry at once. Null or no value makes it a draft.
 	PublishedAt Optional[time.Time] `json:"publishedAt,omitzero"`
 }
 
@@ -324,10 +326,10 @@ type CreateCommentRequest struct {
 	ContactID *string `json:"contactId,omitzero"`
 	// Your own id for the contact that comments.
 	ExternalUserID *string `json:"externalUserId,omitzero"`
-	// Whether a contact with that `externalUserId` is made if there is none. `createContact` needs `externalUserId`.
+	// Whether to create a contact if none has that `externalUserId`. `createContact` needs `externalUserId`.
 	CreateContact *bool            `json:"createContact,omitzero"`
 	Body          CommentBodyInput `json:"body"`
-	// The comment to reply to. Null is the same as leaving it out.
+	// The parent comment. Null is the same as no value.
 	ParentID Optional[string] `json:"parentId,omitzero"`
 }
 
@@ -337,15 +339,15 @@ type CreateContactRequest struct {
 	Email Optional[string] `json:"email,omitzero"`
 	// The name. It is trimmed.
 	Name Optional[string] `json:"name,omitzero"`
-	// The plan that the end-user is on with you. It is trimmed.
+	// The end-user's plan with you. It is trimmed.
 	Plan Optional[string] `json:"plan,omitzero"`
 	// Monthly recurring revenue, in cents of `currency`.
 	MRRCents Optional[int64] `json:"mrrCents,omitzero"`
 	// The ISO 4217 code of the currency of `mrrCents`.
 	Currency Optional[string] `json:"currency,omitzero"`
-	// Your own keys with any JSON values, at most 256 KiB in all. Numbers and the order of keys are kept as they are sent.
+	// Your own keys with any JSON values, at most 256 KiB in total. The service keeps numbers and the order of keys unchanged.
 	Metadata map[string]any `json:"metadata,omitzero"`
-	// Your own id for the end-user. Null is the same as leaving it out.
+	// Your own id for the end-user. Null is the same as no value.
 	ExternalUserID Optional[string] `json:"externalUserId,omitzero"`
 }
 
@@ -353,10 +355,11 @@ type CreateContactRequest struct {
 type CreateMemberRequest struct {
 	// The e-mail address, unique in the organization. It is trimmed and lower-cased.
 	Email string `json:"email"`
-	// The member's name, trimmed. It holds no control characters.
+	// The member's name, trimmed. It has no control characters.
 	Name string `json:"name"`
-	// What the member may do beyond the feedback itself: owners manage all members and their keys, admins those of
-	// admins and members. Owners and admins, the 50 oldest of them, get an e-mail when a webhook is disabled.
+	// The member's permissions beyond the feedback itself. Owners manage all members and their keys. Admins
+	// manage admins and members, and their keys. The 50 oldest owners and admins get an e-mail when a webhook
+	// is disabled.
 	Role *MemberRole `json:"role,omitzero"`
 }
 
@@ -364,11 +367,11 @@ type CreateMemberRequest struct {
 type CreatePostRequest struct {
 	// The post's title, trimmed.
 	Title string `json:"title"`
-	// The text, as a rich-text document, in its plain form, or both. Neither is made from the other.
+	// The text, as a rich-text document, in plain form, or both. The service derives neither form from the other.
 	Body *PostBodyInput `json:"body,omitzero"`
-	// The end-user whose feedback it is. Null is the same as leaving it out.
+	// The contact that gave the feedback. Null is the same as no value.
 	ContactID Optional[string] `json:"contactId,omitzero"`
-	// Ids of tags of the post's board. Repeated ones count once.
+	// Ids of tags of the post's board. Repeated ids count once.
 	TagIDs []string `json:"tagIds,omitzero"`
 }
 
@@ -376,36 +379,36 @@ type CreatePostRequest struct {
 type CreateTagRequest struct {
 	// The tag's name, trimmed, unique on its board without regard to case.
 	Name string `json:"name"`
-	// The tag's colour, as #rgb or #rrggbb in either case. A new tag is `#6b7280`, a grey, without it.
+	// The tag's colour, as #rgb or #rrggbb in either case. The default of a new tag is `#6b7280`, a grey.
 	Color *string `json:"color,omitzero"`
 }
 
 // CreateWebhookRequest is the body of a request.
 type CreateWebhookRequest struct {
-	// Where to send events: absolute, https, on a public address, without a user name, a password or a fragment.
-	// A name that leads to an address inside a network is accepted here and refused at each attempt.
+	// The address of the receiver: absolute, https, on a public address, without a user name, a password or a
+	// fragment. A host name that resolves to an internal address is accepted here and blocked at each attempt.
 	URL string `json:"url"`
-	// The events to send. Repeated ones count once.
+	// The events to subscribe to. Repeated events count once.
 	Events []EventType `json:"events"`
-	// What the webhook is for, in your words; null where nothing is said.
+	// The purpose of the webhook, in your words; null if none was given.
 	Description Optional[string] `json:"description,omitzero"`
-	// Your own keys with texts, at most 16 KiB as JSON. No receiver gets to see them. The order of keys isn't kept.
+	// Your own keys with texts, at most 16 KiB as JSON. The service sends them to no receiver, and doesn't keep the order of keys.
 	Metadata map[string]string `json:"metadata,omitzero"`
-	// How many attempts begin within a second, retries among them; null for no limit. After a pause as many may begin at
-	// once. What is beyond it waits its turn, about in the order in which it happened: it isn't dropped, and the wait is
-	// none of the five attempts.
+	// The maximum number of attempts that start within a second, including retries; null means no limit. After
+	// a pause, that number of attempts may start at once. Further attempts wait, roughly in the order of their
+	// events. None is dropped, and waiting doesn't count as one of the five attempts.
 	MaxPerSecond Optional[int64] `json:"maxPerSecond,omitzero"`
 }
 
 // DeleteBoardRequest is the body of a request.
 type DeleteBoardRequest struct {
-	// The board's name, exactly as it is.
+	// The exact name of the board.
 	ConfirmName string `json:"confirmName"`
 }
 
 // EraseContactRequest is the body of a request.
 type EraseContactRequest struct {
-	// What becomes of the posts and comments that the person wrote. Left out, it is `keep`.
+	// The treatment of the posts and comments that the person wrote. The default is `keep`.
 	Text *ErasedText `json:"text,omitzero"`
 }
 
@@ -415,13 +418,13 @@ type IdentifyContactRequest struct {
 	Email Optional[string] `json:"email,omitzero"`
 	// The name. It is trimmed.
 	Name Optional[string] `json:"name,omitzero"`
-	// The plan that the end-user is on with you. It is trimmed.
+	// The end-user's plan with you. It is trimmed.
 	Plan Optional[string] `json:"plan,omitzero"`
 	// Monthly recurring revenue, in cents of `currency`.
 	MRRCents Optional[int64] `json:"mrrCents,omitzero"`
 	// The ISO 4217 code of the currency of `mrrCents`.
 	Currency Optional[string] `json:"currency,omitzero"`
-	// Your own keys with any JSON values, at most 256 KiB in all. Numbers and the order of keys are kept as they are sent.
+	// Your own keys with any JSON values, at most 256 KiB in total. The service keeps numbers and the order of keys unchanged.
 	Metadata map[string]any `json:"metadata,omitzero"`
 	// Your own id for the end-user.
 	ExternalUserID string `json:"externalUserId"`
@@ -429,55 +432,55 @@ type IdentifyContactRequest struct {
 
 // IdentifyContactsRequest is the body of a request.
 type IdentifyContactsRequest struct {
-	// Whom to identify. Each item is judged by itself, and what is wrong with it stands in its result.
+	// The contacts to identify. Each item is validated separately, and its result has its error.
 	Contacts []IdentifyContactRequest `json:"contacts"`
 }
 
 // MergePostsRequest is the body of a request.
 type MergePostsRequest struct {
-	// Ids of the posts to merge into this one. Repeated ones count once.
+	// Ids of the posts to merge into this post. Repeated ids count once.
 	SourceIDs []string `json:"sourceIds"`
 }
 
-// PostBodyInput: The text, as a rich-text document, in its plain form, or both. Neither is made from the other.
+// PostBodyInput: The text, as a rich-text document, in plain form, or both. The service derives neither form from the other.
 type PostBodyInput struct {
-	// A rich-text document of any shape, at most 256 KiB, or null. It is kept as it is sent.
+	// A rich-text document of any shape, at most 256 KiB, or null. The service stores it unchanged.
 	JSON any `json:"json,omitzero"`
-	// The plain form of the text.
+	// The text in plain form.
 	Text *string `json:"text,omitzero"`
 }
 
 // RecoverWebhookRequest is the body of a request.
 type RecoverWebhookRequest struct {
-	// The first moment of the window.
+	// The start of the window, inclusive.
 	Since time.Time `json:"since"`
-	// The end of the window, which isn't part of it. Now, if it is left out or to come.
+	// The end of the window, exclusive. The default, and the replacement for a future time, is the current time.
 	Until *time.Time `json:"until,omitzero"`
-	// The name of an event that can be delivered. Nobody subscribes to `webhook.test`; it is sent when you ask for it.
+	// The name of a deliverable event. Webhooks can't subscribe to `webhook.test`; the service sends it on request.
 	EventType *DeliveryEventType `json:"eventType,omitzero"`
 }
 
 // ReplaceLinkedPostsRequest is the body of a request.
 type ReplaceLinkedPostsRequest struct {
-	// Ids of all the posts to link, in order. Repeated ones count once.
+	// Ids of all posts to link, in order. Repeated ids count once.
 	PostIDs []string `json:"postIds"`
 }
 
 // ReplaceWidgetOriginsRequest is the body of a request.
 type ReplaceWidgetOriginsRequest struct {
-	// The origins of the pages that may hold the widget.
+	// The origins of the pages that may embed the widget.
 	Origins []string `json:"origins"`
 }
 
 // RotateAPIKeyRequest is the body of a request.
 type RotateAPIKeyRequest struct {
-	// How long the old key stays valid: a day when left out, at most 30 days. 0 ends it within a second.
+	// The time for which the old key stays valid. The default is one day, the maximum 30 days. 0 ends the old key within a second.
 	OverlapSeconds *int64 `json:"overlapSeconds,omitzero"`
 }
 
 // RotateWebhookSecretRequest is the body of a request.
 type RotateWebhookSecretRequest struct {
-	// How long attempts are signed with the secret before, too: a day when left out, at most 7 days. 0 ends it with the next attempt.
+	// The time for which attempts are also signed with the previous secret. The default is one day, the maximum 7 days. 0 ends its use with the next attempt.
 	OverlapSeconds *int64 `json:"overlapSeconds,omitzero"`
 }
 
@@ -487,17 +490,17 @@ type UpdateBoardRequest struct {
 	Name *string `json:"name,omitzero"`
 	// The board's name in addresses, unique in the organization.
 	Slug *string `json:"slug,omitzero"`
-	// What the board is for; empty if nobody said.
+	// The purpose of the board; empty if none was given.
 	Description *string `json:"description,omitzero"`
 	// Whether the board shows its changelog.
 	ShowChangelog *bool `json:"showChangelog,omitzero"`
 	// Whether the board shows its roadmap.
 	ShowRoadmap *bool `json:"showRoadmap,omitzero"`
-	// Whether everybody may read the board on the web, at `/b/{organization}/{board}`, the organization by its
-	// slug or, if it has none, its id. A new board is private.
+	// Whether the board is public on the web, at `/b/{organization}/{board}`. The address has the
+	// organization's slug or, without a slug, its id. A new board is private.
 	Public *bool `json:"public,omitzero"`
-	// Whether posts and comments that end-users write on the board's web pages wait as submissions until you approve them.
-	// Votes don't wait, nor does what is written by this API. A new board isn't moderated.
+	// Whether posts and comments of end-users on the board's web pages wait as submissions until you approve
+	// them. Votes don't wait, nor do posts and comments from this API. A new board isn't moderated.
 	Moderated *bool `json:"moderated,omitzero"`
 }
 
@@ -507,11 +510,11 @@ type UpdateChangelogEntryRequest struct {
 	Title *string `json:"title,omitzero"`
 	// The entry's title in addresses, unique on its board.
 	Slug *string `json:"slug,omitzero"`
-	// The version that the entry is about; null takes it off.
+	// The version that the entry describes; null removes it.
 	Version Optional[string] `json:"version,omitzero"`
-	// The text, as a rich-text document, in its plain form, or both. Neither is made from the other.
+	// The text, as a rich-text document, in plain form, or both. The service derives neither form from the other.
 	Body *PostBodyInput `json:"body,omitzero"`
-	// When to publish the entry, at once if that is past; null makes it a draft again.
+	// The time of publication. A past time publishes the entry at once. Null makes it a draft again.
 	PublishedAt Optional[time.Time] `json:"publishedAt,omitzero"`
 }
 
@@ -526,40 +529,42 @@ type UpdateContactRequest struct {
 	Email Optional[string] `json:"email,omitzero"`
 	// The name. It is trimmed.
 	Name Optional[string] `json:"name,omitzero"`
-	// The plan that the end-user is on with you. It is trimmed.
+	// The end-user's plan with you. It is trimmed.
 	Plan Optional[string] `json:"plan,omitzero"`
 	// Monthly recurring revenue, in cents of `currency`.
 	MRRCents Optional[int64] `json:"mrrCents,omitzero"`
 	// The ISO 4217 code of the currency of `mrrCents`.
 	Currency Optional[string] `json:"currency,omitzero"`
-	// Your own keys with any JSON values, at most 256 KiB in all. Numbers and the order of keys are kept as they are sent.
+	// Your own keys with any JSON values, at most 256 KiB in total. The service keeps numbers and the order of keys unchanged.
 	Metadata map[string]any `json:"metadata,omitzero"`
-	// Your own id for the end-user; null takes it off.
+	// Your own id for the end-user; null removes it.
 	ExternalUserID Optional[string] `json:"externalUserId,omitzero"`
 }
 
 // UpdateMemberRequest is the body of a request.
 type UpdateMemberRequest struct {
-	// The member's name, trimmed. It holds no control characters.
+	// The member's name, trimmed. It has no control characters.
 	Name *string `json:"name,omitzero"`
-	// What the member may do beyond the feedback itself: owners manage all members and their keys, admins those of
-	// admins and members. Owners and admins, the 50 oldest of them, get an e-mail when a webhook is disabled.
+	// The member's permissions beyond the feedback itself. Owners manage all members and their keys. Admins
+	// manage admins and members, and their keys. The 50 oldest owners and admins get an e-mail when a webhook
+	// is disabled.
 	Role *MemberRole `json:"role,omitzero"`
 }
 
 // UpdateOrganizationRequest is the body of a request.
 type UpdateOrganizationRequest struct {
-	// The colour of your web pages, kept in lower case; null is that of the service.
+	// The colour of your web pages, stored in lower case. Null means the colour of the service.
 	Color Optional[string] `json:"color,omitzero"`
-	// Whether nobody may post, vote or comment on your web pages just now.
+	// Whether your web pages currently accept no posts, votes and comments.
 	PublicClosed *bool `json:"publicClosed,omitzero"`
-	// Words and phrases. What an end-user writes on your web pages with one of them in it, by itself and not as a part of a
-	// longer word, waits as a submission, on any board. Case doesn't matter, nor how an accent is written. One that means the
-	// same as one before is left out.
+	// Words and phrases. An end-user's text on your web pages that contains one of them waits as a submission,
+	// on any board. A part of a longer word doesn't count. Case and the encoding of accents don't matter. The
+	// service drops an entry that equals an earlier one by these rules.
 	BlockedWords []string `json:"blockedWords,omitzero"`
-	// Whether contacts who agreed are told by e-mail what becomes of what they wrote, voted for, or commented on, and
-	// who chose to of the changelog. It is off unless you switch it on. While `subscriberMailsAllowed` is false, no such
-	// e-mail is sent, and switching it on is refused: 403 with `details.reason = "subscriber_mails_not_allowed"`.
+	// Whether contacts that agreed get e-mails about new statuses of posts that they wrote, voted for or
+	// commented on. Contacts that chose the changelog also get e-mails about its entries. The default is
+	// false. While `subscriberMailsAllowed` is false, no such e-mail is sent. Setting it to true is then
+	// refused: 403 with `details.reason = "subscriber_mails_not_allowed"`.
 	SubscriberMails *bool `json:"subscriberMails,omitzero"`
 }
 
@@ -569,15 +574,15 @@ type UpdatePostRequest struct {
 	Title *string `json:"title,omitzero"`
 	// The post's title in addresses, unique on its board.
 	Slug *string `json:"slug,omitzero"`
-	// Where the post stands. Posts start as `open`; a merge makes its sources `duplicate`.
+	// The status of the post. Posts start as `open`; a merge sets its sources to `duplicate`.
 	Status *PostStatus `json:"status,omitzero"`
-	// The text, as a rich-text document, in its plain form, or both. Neither is made from the other.
+	// The text, as a rich-text document, in plain form, or both. The service derives neither form from the other.
 	Body *PostBodyInput `json:"body,omitzero"`
-	// The end-user whose feedback it is; null takes the contact off.
+	// The contact that gave the feedback; null removes it.
 	ContactID Optional[string] `json:"contactId,omitzero"`
 	// Whether the roadmap leaves the post out.
 	HideFromRoadmap *bool `json:"hideFromRoadmap,omitzero"`
-	// Ids of tags of the post's board. Repeated ones count once.
+	// Ids of tags of the post's board. Repeated ids count once.
 	TagIDs []string `json:"tagIds,omitzero"`
 }
 
@@ -585,26 +590,26 @@ type UpdatePostRequest struct {
 type UpdateTagRequest struct {
 	// The tag's name, trimmed, unique on its board without regard to case.
 	Name *string `json:"name,omitzero"`
-	// The tag's colour, as #rgb or #rrggbb in either case. A new tag is `#6b7280`, a grey, without it.
+	// The tag's colour, as #rgb or #rrggbb in either case. The default of a new tag is `#6b7280`, a grey.
 	Color *string `json:"color,omitzero"`
 }
 
 // UpdateWebhookRequest is the body of a request.
 type UpdateWebhookRequest struct {
-	// Where to send events: absolute, https, on a public address, without a user name, a password or a fragment.
-	// A name that leads to an address inside a network is accepted here and refused at each attempt.
+	// The address of the receiver: absolute, https, on a public address, without a user name, a password or a
+	// fragment. A host name that resolves to an internal address is accepted here and blocked at each attempt.
 	URL *string `json:"url,omitzero"`
-	// The events to send. Repeated ones count once.
+	// The events to subscribe to. Repeated events count once.
 	Events []EventType `json:"events,omitzero"`
-	// What the webhook is for, in your words; null where nothing is said.
+	// The purpose of the webhook, in your words; null if none was given.
 	Description Optional[string] `json:"description,omitzero"`
-	// Your own keys with texts, at most 16 KiB as JSON. No receiver gets to see them. The order of keys isn't kept.
+	// Your own keys with texts, at most 16 KiB as JSON. The service sends them to no receiver, and doesn't keep the order of keys.
 	Metadata map[string]string `json:"metadata,omitzero"`
-	// How many attempts begin within a second, retries among them; null for no limit. After a pause as many may begin at
-	// once. What is beyond it waits its turn, about in the order in which it happened: it isn't dropped, and the wait is
-	// none of the five attempts.
+	// The maximum number of attempts that start within a second, including retries; null means no limit. After
+	// a pause, that number of attempts may start at once. Further attempts wait, roughly in the order of their
+	// events. None is dropped, and waiting doesn't count as one of the five attempts.
 	MaxPerSecond Optional[int64] `json:"maxPerSecond,omitzero"`
-	// Whether anything is sent. True on a disabled webhook resets `consecutiveFailures` to 0, and empties `disabledAt` and `disabledReason`.
+	// Whether the service sends events to the webhook. True on a disabled webhook resets `consecutiveFailures` to 0, and `disabledAt` and `disabledReason` to null.
 	Enabled *bool `json:"enabled,omitzero"`
 }
 
@@ -614,19 +619,19 @@ type APIKey struct {
 	ID string `json:"id"`
 	// The member that the key acts as.
 	UserID string `json:"userId"`
-	// What the key is named, trimmed.
+	// The key's name, trimmed.
 	Name string `json:"name"`
-	// The key's first 12 characters, to recognise it by.
+	// The key's first 12 characters, to recognise the key.
 	Prefix string `json:"prefix"`
-	// What the key may do. `read:write` covers `read`.
+	// The permissions of the key. `read:write` includes `read`.
 	Scope APIKeyScope `json:"scope"`
-	// When the key ends by itself; null if it doesn't.
+	// The time at which the key expires; null if it never expires.
 	ExpiresAt *time.Time `json:"expiresAt"`
-	// When the key was last used, to the minute; null if it never was.
+	// The time of the key's last use, to the minute; null before the first use.
 	LastUsedAt *time.Time `json:"lastUsedAt"`
-	// When the key was revoked, if it was.
+	// The time of the key's revocation; null if it is not revoked.
 	RevokedAt *time.Time `json:"revokedAt"`
-	// A moment, RFC 3339 in UTC.
+	// A time in RFC 3339 format and in UTC.
 	CreatedAt time.Time `json:"createdAt"`
 	// Extra has the members that this version doesn't know.
 	Extra map[string]json.RawMessage `json:"-"`
@@ -650,21 +655,21 @@ type APIKeyWithSecret struct {
 	ID string `json:"id"`
 	// The member that the key acts as.
 	UserID string `json:"userId"`
-	// What the key is named, trimmed.
+	// The key's name, trimmed.
 	Name string `json:"name"`
-	// The key's first 12 characters, to recognise it by.
+	// The key's first 12 characters, to recognise the key.
 	Prefix string `json:"prefix"`
-	// What the key may do. `read:write` covers `read`.
+	// The permissions of the key. `read:write` includes `read`.
 	Scope APIKeyScope `json:"scope"`
-	// When the key ends by itself; null if it doesn't.
+	// The time at which the key expires; null if it never expires.
 	ExpiresAt *time.Time `json:"expiresAt"`
-	// When the key was last used, to the minute; null if it never was.
+	// The time of the key's last use, to the minute; null before the first use.
 	LastUsedAt *time.Time `json:"lastUsedAt"`
-	// When the key was revoked, if it was.
+	// The time of the key's revocation; null if it is not revoked.
 	RevokedAt *time.Time `json:"revokedAt"`
-	// A moment, RFC 3339 in UTC.
+	// A time in RFC 3339 format and in UTC.
 	CreatedAt time.Time `json:"createdAt"`
-	// The key itself. It is shown this once.
+	// The key itself. The API shows it only once.
 	Key string `json:"key"`
 	// Extra has the members that this version doesn't know.
 	Extra map[string]json.RawMessage `json:"-"`
@@ -682,7 +687,7 @@ func (o APIKeyWithSecret) MarshalJSON() ([]byte, error) {
 	return encodeObject(plain(o), o.Extra)
 }
 
-// ApprovedSubmission: What came of it, either the one or the other.
+// ApprovedSubmission: The result of the approval, either a post or a comment.
 type ApprovedSubmission struct {
 	// The post; null for a comment.
 	Post *Post `json:"post"`
@@ -706,16 +711,16 @@ func (o ApprovedSubmission) MarshalJSON() ([]byte, error) {
 
 // AuditEntry is what the service answers.
 type AuditEntry struct {
-	// The id of an entry of the audit trail.
+	// The id of an entry in the audit trail.
 	ID string `json:"id"`
-	// The operation, by its `operationId`; `createOrganization` and `backfillContacts` are the operator's. Open: more
-	// may be added.
+	// The operation, by its `operationId`. Only the operator runs `createOrganization` and
+	// `backfillContacts`. Open: more may be added.
 	Action string `json:"action"`
-	// Who did it.
+	// The actor of the change.
 	Actor AuditEntryActor `json:"actor"`
-	// What it was done to.
+	// The changed resource.
 	Resource AuditEntryResource `json:"resource"`
-	// A moment, RFC 3339 in UTC.
+	// A time in RFC 3339 format and in UTC.
 	CreatedAt time.Time `json:"createdAt"`
 	// Extra has the members that this version doesn't know.
 	Extra map[string]json.RawMessage `json:"-"`
@@ -733,13 +738,13 @@ func (o AuditEntry) MarshalJSON() ([]byte, error) {
 	return encodeObject(plain(o), o.Extra)
 }
 
-// AuditEntryActor: Who did it.
+// AuditEntryActor: The actor of the change.
 type AuditEntryActor struct {
 	// `member` for a request, `operator` for the command line of the service.
 	Kind AuditEntryActorKind `json:"kind"`
-	// The member whose key it was.
+	// The member of the key; null for the operator.
 	MemberID *string `json:"memberId"`
-	// The key.
+	// The API key; null for the operator.
 	APIKeyID *string `json:"apiKeyId"`
 	// Extra has the members that this version doesn't know.
 	Extra map[string]json.RawMessage `json:"-"`
@@ -757,11 +762,11 @@ func (o AuditEntryActor) MarshalJSON() ([]byte, error) {
 	return encodeObject(plain(o), o.Extra)
 }
 
-// AuditEntryResource: What it was done to.
+// AuditEntryResource: The changed resource.
 type AuditEntryResource struct {
-	// What was changed. More may be added.
+	// The kind of resource. More may be added.
 	Kind string `json:"kind"`
-	// Its id. It may be gone.
+	// The id of the resource. The resource may no longer exist.
 	ID string `json:"id"`
 	// Extra has the members that this version doesn't know.
 	Extra map[string]json.RawMessage `json:"-"`
@@ -789,21 +794,21 @@ type Board struct {
 	Name string `json:"name"`
 	// The board's name in addresses, unique in the organization.
 	Slug string `json:"slug"`
-	// What the board is for; empty if nobody said.
+	// The purpose of the board; empty if none was given.
 	Description string `json:"description"`
 	// Whether the board shows its changelog.
 	ShowChangelog bool `json:"showChangelog"`
 	// Whether the board shows its roadmap.
 	ShowRoadmap bool `json:"showRoadmap"`
-	// Whether everybody may read the board on the web, at `/b/{organization}/{board}`, the organization by its
-	// slug or, if it has none, its id. A new board is private.
+	// Whether the board is public on the web, at `/b/{organization}/{board}`. The address has the
+	// organization's slug or, without a slug, its id. A new board is private.
 	Public bool `json:"public"`
-	// Whether posts and comments that end-users write on the board's web pages wait as submissions until you approve them.
-	// Votes don't wait, nor does what is written by this API. A new board isn't moderated.
+	// Whether posts and comments of end-users on the board's web pages wait as submissions until you approve
+	// them. Votes don't wait, nor do posts and comments from this API. A new board isn't moderated.
 	Moderated bool `json:"moderated"`
-	// A moment, RFC 3339 in UTC.
+	// A time in RFC 3339 format and in UTC.
 	CreatedAt time.Time `json:"createdAt"`
-	// A moment, RFC 3339 in UTC.
+	// A time in RFC 3339 format and in UTC.
 	UpdatedAt time.Time `json:"updatedAt"`
 	// Extra has the members that this version doesn't know.
 	Extra map[string]json.RawMessage `json:"-"`
@@ -833,18 +838,18 @@ type ChangelogEntry struct {
 	Title string `json:"title"`
 	// The entry's title in addresses, unique on its board.
 	Slug string `json:"slug"`
-	// The version that the entry is about, if it names one.
+	// The version that the entry describes; null if it names none.
 	Version *string  `json:"version"`
 	Body    RichText `json:"body"`
-	// When the entry was or is to be published; null for a draft.
+	// The past or future time of publication; null for a draft.
 	PublishedAt *time.Time `json:"publishedAt"`
-	// Where the entry stands. It follows from `publishedAt`.
+	// The state of the entry. It follows from `publishedAt`.
 	State ChangelogEntryState `json:"state"`
-	// The linked posts, in the order in which they were given.
+	// The linked posts, in the order of the request.
 	PostIDs []string `json:"postIds"`
-	// A moment, RFC 3339 in UTC.
+	// A time in RFC 3339 format and in UTC.
 	CreatedAt time.Time `json:"createdAt"`
-	// A moment, RFC 3339 in UTC.
+	// A time in RFC 3339 format and in UTC.
 	UpdatedAt time.Time `json:"updatedAt"`
 	// Extra has the members that this version doesn't know.
 	Extra map[string]json.RawMessage `json:"-"`
@@ -886,25 +891,25 @@ func (o ChangelogPublishedEvent) MarshalJSON() ([]byte, error) {
 	return encodeObject(plain(o), o.Extra)
 }
 
-// Comment: A deleted comment stays as a tombstone, with its replies, without body and author.
+// Comment: A deleted comment stays as a tombstone with its replies, but without body and author.
 type Comment struct {
 	// A comment's id.
 	ID string `json:"id"`
 	// A post's id.
 	PostID string `json:"postId"`
-	// The comment that this one replies to, if it does.
+	// The parent comment; null if the comment is no reply.
 	ParentID *string `json:"parentId"`
 	// The text; null for a tombstone.
 	Body *RichText `json:"body"`
-	// The member that wrote it, or the guest that a contact is; null for a tombstone.
+	// The member that wrote the comment, or the guest of a contact; null for a tombstone.
 	AuthorUserID *string `json:"authorUserId"`
-	// The contact that wrote it; null for members, for a tombstone, and for a contact that was deleted.
+	// The contact that wrote the comment; null for members, for a tombstone and for a deleted contact.
 	ContactID *string `json:"contactId"`
-	// A moment, RFC 3339 in UTC.
+	// A time in RFC 3339 format and in UTC.
 	CreatedAt time.Time `json:"createdAt"`
-	// A moment, RFC 3339 in UTC.
+	// A time in RFC 3339 format and in UTC.
 	UpdatedAt time.Time `json:"updatedAt"`
-	// When it was deleted, if it was.
+	// The time of the deletion; null if the comment is not deleted.
 	DeletedAt *time.Time `json:"deletedAt"`
 	// Extra has the members that this version doesn't know.
 	Extra map[string]json.RawMessage `json:"-"`
@@ -956,29 +961,31 @@ type Contact struct {
 	Email *string `json:"email"`
 	// The name, trimmed.
 	Name *string `json:"name"`
-	// The plan that the end-user is on with you, trimmed.
+	// The end-user's plan with you, trimmed.
 	Plan *string `json:"plan"`
-	// Monthly recurring revenue, in cents of `currency`. Null if and only if `currency` is.
+	// Monthly recurring revenue, in cents of `currency`. Null if and only if `currency` is null.
 	MRRCents *int64 `json:"mrrCents"`
 	// The ISO 4217 code of the currency of `mrrCents`.
 	Currency *string `json:"currency"`
-	// Your own keys with any JSON values, at most 256 KiB in all. Numbers and the order of keys are kept as they are sent.
+	// Your own keys with any JSON values, at most 256 KiB in total. The service keeps numbers and the order of keys unchanged.
 	Metadata map[string]any `json:"metadata"`
-	// How the contact came in; it never changes. Open: more values may be added, so don't fail on one that you
-	// don't know. So far `identify` (the identify endpoint), `admin` (an admin or `POST /v1/contacts`),
-	// `public_post`, `public_vote` and `public_comment` (an end-user on a public board who ticked the opt-in).
+	// The origin of the contact; it never changes. Open: more values may be added, so accept unknown values.
+	// The values so far are `identify` (the identify endpoint), `admin` (an admin or `POST /v1/contacts`),
+	// `public_post`, `public_vote` and `public_comment`. The last three mean that an end-user ticked the
+	// opt-in on a public board.
 	Source string `json:"source"`
-	// The lawful basis on which the contact is kept; it never changes. Open: more values may be added, so don't
-	// fail on one that you don't know. So far `sdk_identify`, `admin_created`, `public_interaction_opt_in`, and
-	// `legacy_inferred` for rows from before there was an opt-in: don't send those marketing.
+	// The lawful basis for storing the contact; it never changes. Open: more values may be added, so accept
+	// unknown values. The values so far are `sdk_identify`, `admin_created`, `public_interaction_opt_in` and
+	// `legacy_inferred`. `legacy_inferred` means a contact from before the opt-in existed: don't send it
+	// marketing.
 	ConsentBasis string `json:"consentBasis"`
-	// A moment, RFC 3339 in UTC.
+	// A time in RFC 3339 format and in UTC.
 	FirstSeenAt time.Time `json:"firstSeenAt"`
-	// A moment, RFC 3339 in UTC.
+	// A time in RFC 3339 format and in UTC.
 	LastSeenAt time.Time `json:"lastSeenAt"`
-	// A moment, RFC 3339 in UTC.
+	// A time in RFC 3339 format and in UTC.
 	CreatedAt time.Time `json:"createdAt"`
-	// A moment, RFC 3339 in UTC.
+	// A time in RFC 3339 format and in UTC.
 	UpdatedAt time.Time `json:"updatedAt"`
 	// An organization's id.
 	OrganizationID string `json:"organizationId"`
@@ -1003,7 +1010,7 @@ type ContactCreatedEvent struct {
 	Event string `json:"event"`
 	// An organization's id.
 	OrganizationID string `json:"organizationId"`
-	// The contact without its organization, which stands beside it.
+	// The contact without `organizationId`, which is a field of the event.
 	Contact EventContact `json:"contact"`
 	// Extra has the members that this version doesn't know.
 	Extra map[string]json.RawMessage `json:"-"`
@@ -1026,7 +1033,7 @@ type ContactDeletedEvent struct {
 	Event string `json:"event"`
 	// An organization's id.
 	OrganizationID string `json:"organizationId"`
-	// What is left of a deleted contact, to find it on your side.
+	// The ids of a deleted contact, to find it in your data.
 	Contact EventDeletedContact `json:"contact"`
 	// Extra has the members that this version doesn't know.
 	Extra map[string]json.RawMessage `json:"-"`
@@ -1054,37 +1061,39 @@ type ContactDetail struct {
 	Email *string `json:"email"`
 	// The name, trimmed.
 	Name *string `json:"name"`
-	// The plan that the end-user is on with you, trimmed.
+	// The end-user's plan with you, trimmed.
 	Plan *string `json:"plan"`
-	// Monthly recurring revenue, in cents of `currency`. Null if and only if `currency` is.
+	// Monthly recurring revenue, in cents of `currency`. Null if and only if `currency` is null.
 	MRRCents *int64 `json:"mrrCents"`
 	// The ISO 4217 code of the currency of `mrrCents`.
 	Currency *string `json:"currency"`
-	// Your own keys with any JSON values, at most 256 KiB in all. Numbers and the order of keys are kept as they are sent.
+	// Your own keys with any JSON values, at most 256 KiB in total. The service keeps numbers and the order of keys unchanged.
 	Metadata map[string]any `json:"metadata"`
-	// How the contact came in; it never changes. Open: more values may be added, so don't fail on one that you
-	// don't know. So far `identify` (the identify endpoint), `admin` (an admin or `POST /v1/contacts`),
-	// `public_post`, `public_vote` and `public_comment` (an end-user on a public board who ticked the opt-in).
+	// The origin of the contact; it never changes. Open: more values may be added, so accept unknown values.
+	// The values so far are `identify` (the identify endpoint), `admin` (an admin or `POST /v1/contacts`),
+	// `public_post`, `public_vote` and `public_comment`. The last three mean that an end-user ticked the
+	// opt-in on a public board.
 	Source string `json:"source"`
-	// The lawful basis on which the contact is kept; it never changes. Open: more values may be added, so don't
-	// fail on one that you don't know. So far `sdk_identify`, `admin_created`, `public_interaction_opt_in`, and
-	// `legacy_inferred` for rows from before there was an opt-in: don't send those marketing.
+	// The lawful basis for storing the contact; it never changes. Open: more values may be added, so accept
+	// unknown values. The values so far are `sdk_identify`, `admin_created`, `public_interaction_opt_in` and
+	// `legacy_inferred`. `legacy_inferred` means a contact from before the opt-in existed: don't send it
+	// marketing.
 	ConsentBasis string `json:"consentBasis"`
-	// A moment, RFC 3339 in UTC.
+	// A time in RFC 3339 format and in UTC.
 	FirstSeenAt time.Time `json:"firstSeenAt"`
-	// A moment, RFC 3339 in UTC.
+	// A time in RFC 3339 format and in UTC.
 	LastSeenAt time.Time `json:"lastSeenAt"`
-	// A moment, RFC 3339 in UTC.
+	// A time in RFC 3339 format and in UTC.
 	CreatedAt time.Time `json:"createdAt"`
-	// A moment, RFC 3339 in UTC.
+	// A time in RFC 3339 format and in UTC.
 	UpdatedAt time.Time `json:"updatedAt"`
 	// An organization's id.
 	OrganizationID string `json:"organizationId"`
-	// How many posts the contact is attached to. Exact.
+	// The exact number of posts of the contact.
 	PostCount int64 `json:"postCount"`
-	// How many votes are the contact's, or go by its e-mail address, each once. Exact but for addresses that changed.
+	// The number of votes of the contact and of its e-mail address, each counted once. Exact unless an address changed.
 	VoteCount int64 `json:"voteCount"`
-	// How many comments are the contact's, or go by its e-mail address, each once. Exact but for addresses that changed.
+	// The number of comments of the contact and of its e-mail address, each counted once. Exact unless an address changed.
 	CommentCount int64 `json:"commentCount"`
 	// Extra has the members that this version doesn't know.
 	Extra map[string]json.RawMessage `json:"-"`
@@ -1107,9 +1116,9 @@ type ContactUpdatedEvent struct {
 	Event string `json:"event"`
 	// An organization's id.
 	OrganizationID string `json:"organizationId"`
-	// The contact without its organization, which stands beside it.
+	// The contact without `organizationId`, which is a field of the event.
 	Contact EventContact `json:"contact"`
-	// The traits that changed, by their names, each before and after.
+	// The changed traits by name, each with its old and new value.
 	Changes map[string]TraitChange `json:"changes"`
 	// Extra has the members that this version doesn't know.
 	Extra map[string]json.RawMessage `json:"-"`
@@ -1129,7 +1138,7 @@ func (o ContactUpdatedEvent) MarshalJSON() ([]byte, error) {
 
 // DeletedResource is what the service answers.
 type DeletedResource struct {
-	// The id of what was deleted, of the member that was removed or erased, or of the key that was revoked.
+	// The id of the deleted resource, of the removed or erased member, or of the revoked key.
 	ID string `json:"id"`
 	// Extra has the members that this version doesn't know.
 	Extra map[string]json.RawMessage `json:"-"`
@@ -1149,9 +1158,9 @@ func (o DeletedResource) MarshalJSON() ([]byte, error) {
 
 // Deletion is what the service answers.
 type Deletion struct {
-	// The id of what was deleted.
+	// The id of the deleted item.
 	ID string `json:"id"`
-	// When it was deleted; for a post whose board was deleted after it, when that was.
+	// The time of the deletion. For a post whose board was deleted later, it is the time of the board's deletion.
 	DeletedAt time.Time `json:"deletedAt"`
 	// Extra has the members that this version doesn't know.
 	Extra map[string]json.RawMessage `json:"-"`
@@ -1175,31 +1184,31 @@ type Delivery struct {
 	ID string `json:"id"`
 	// A webhook's id.
 	WebhookID string `json:"webhookId"`
-	// The id of an event, shared by its deliveries to all webhooks and by replays.
+	// An event's id. All deliveries of the event, including replays, share it.
 	EventID string `json:"eventId"`
-	// The name of an event that can be delivered. Nobody subscribes to `webhook.test`; it is sent when you ask for it.
+	// The name of a deliverable event. Webhooks can't subscribe to `webhook.test`; the service sends it on request.
 	EventType DeliveryEventType `json:"eventType"`
-	// `pending` while attempts are to come; `succeeded` and `failed` are final.
+	// `pending` while attempts remain; `succeeded` and `failed` are final.
 	Status DeliveryStatus `json:"status"`
-	// How many attempts have ended.
+	// The number of completed attempts.
 	AttemptCount int64 `json:"attemptCount"`
-	// When the next attempt is due; null once the delivery has ended.
+	// The time at which the next attempt is due; null once the status is final.
 	NextAttemptAt *time.Time `json:"nextAttemptAt"`
-	// When the last attempt started; null before the first.
+	// The start of the last attempt; null before the first attempt.
 	LastAttemptAt *time.Time `json:"lastAttemptAt"`
-	// The HTTP status that the last attempt got; null if it got none.
+	// The HTTP status of the last attempt's response; null without a response.
 	LastResponseStatus *int64 `json:"lastResponseStatus"`
-	// Why the last attempt failed, in the words of an attempt's `error`; null if it didn't.
+	// The error of the last attempt, with the values of an attempt's `error`; null if it didn't fail.
 	LastError *string `json:"lastError"`
-	// How long the last attempt took, in milliseconds.
+	// The duration of the last attempt, in milliseconds.
 	DurationMs *int64 `json:"durationMs"`
-	// When an attempt succeeded; null unless one did.
+	// The time at which an attempt succeeded; null without a successful attempt.
 	DeliveredAt *time.Time `json:"deliveredAt"`
-	// When the delivery failed for good; null unless it did.
+	// The time at which the delivery failed for good; null if it has not failed.
 	FailedAt *time.Time `json:"failedAt"`
-	// The delivery that this one replays, if it does.
+	// The original delivery of a replay; null if the delivery is no replay.
 	ReplayOf *string `json:"replayOf"`
-	// A moment, RFC 3339 in UTC.
+	// A time in RFC 3339 format and in UTC.
 	CreatedAt time.Time `json:"createdAt"`
 	// Extra has the members that this version doesn't know.
 	Extra map[string]json.RawMessage `json:"-"`
@@ -1219,19 +1228,20 @@ func (o Delivery) MarshalJSON() ([]byte, error) {
 
 // DeliveryAttempt is what the service answers.
 type DeliveryAttempt struct {
-	// Which attempt it was, from 1.
+	// The number of the attempt, from 1.
 	Number int64 `json:"number"`
-	// A moment, RFC 3339 in UTC.
+	// A time in RFC 3339 format and in UTC.
 	StartedAt time.Time `json:"startedAt"`
-	// How long it took, in milliseconds.
+	// The duration of the attempt, in milliseconds.
 	DurationMs int64 `json:"durationMs"`
-	// The HTTP status of the answer; null if there was none.
+	// The HTTP status of the response; null if there was none.
 	ResponseStatus *int64 `json:"responseStatus"`
-	// The first 16 KiB of the answer, with anything that isn't UTF-8 replaced; null if there was none.
+	// The first 16 KiB of the response body, with invalid UTF-8 replaced; null without a response.
 	ResponseBody *string `json:"responseBody"`
-	// Why the attempt failed; null if it didn't. Open: more values may be added. So far `dns_error`,
-	// `connection_refused`, `connection_reset`, `timeout`, `tls_error`, `redirect`, `http_status`,
-	// `blocked_address`, `invalid_url`, `webhook_disabled` and `given_up` (by an operator).
+	// The reason for the failure; null if the attempt succeeded. Open: more values may be added. The
+	// values so far are `dns_error`, `connection_refused`, `connection_reset`, `timeout`, `tls_error`,
+	// `redirect`, `http_status`, `blocked_address`, `invalid_url`, `webhook_disabled` and `given_up`
+	// (by an operator).
 	Error *string `json:"error"`
 	// Extra has the members that this version doesn't know.
 	Extra map[string]json.RawMessage `json:"-"`
@@ -1255,35 +1265,35 @@ type DeliveryDetail struct {
 	ID string `json:"id"`
 	// A webhook's id.
 	WebhookID string `json:"webhookId"`
-	// The id of an event, shared by its deliveries to all webhooks and by replays.
+	// An event's id. All deliveries of the event, including replays, share it.
 	EventID string `json:"eventId"`
-	// The name of an event that can be delivered. Nobody subscribes to `webhook.test`; it is sent when you ask for it.
+	// The name of a deliverable event. Webhooks can't subscribe to `webhook.test`; the service sends it on request.
 	EventType DeliveryEventType `json:"eventType"`
-	// `pending` while attempts are to come; `succeeded` and `failed` are final.
+	// `pending` while attempts remain; `succeeded` and `failed` are final.
 	Status DeliveryStatus `json:"status"`
-	// How many attempts have ended.
+	// The number of completed attempts.
 	AttemptCount int64 `json:"attemptCount"`
-	// When the next attempt is due; null once the delivery has ended.
+	// The time at which the next attempt is due; null once the status is final.
 	NextAttemptAt *time.Time `json:"nextAttemptAt"`
-	// When the last attempt started; null before the first.
+	// The start of the last attempt; null before the first attempt.
 	LastAttemptAt *time.Time `json:"lastAttemptAt"`
-	// The HTTP status that the last attempt got; null if it got none.
+	// The HTTP status of the last attempt's response; null without a response.
 	LastResponseStatus *int64 `json:"lastResponseStatus"`
-	// Why the last attempt failed, in the words of an attempt's `error`; null if it didn't.
+	// The error of the last attempt, with the values of an attempt's `error`; null if it didn't fail.
 	LastError *string `json:"lastError"`
-	// How long the last attempt took, in milliseconds.
+	// The duration of the last attempt, in milliseconds.
 	DurationMs *int64 `json:"durationMs"`
-	// When an attempt succeeded; null unless one did.
+	// The time at which an attempt succeeded; null without a successful attempt.
 	DeliveredAt *time.Time `json:"deliveredAt"`
-	// When the delivery failed for good; null unless it did.
+	// The time at which the delivery failed for good; null if it has not failed.
 	FailedAt *time.Time `json:"failedAt"`
-	// The delivery that this one replays, if it does.
+	// The original delivery of a replay; null if the delivery is no replay.
 	ReplayOf *string `json:"replayOf"`
-	// A moment, RFC 3339 in UTC.
+	// A time in RFC 3339 format and in UTC.
 	CreatedAt time.Time `json:"createdAt"`
-	// The body that is sent, one of the payloads in the section "Webhooks".
+	// The body of the delivery, one of the payloads in the section "Webhooks".
 	Payload Event `json:"-"`
-	// The attempts, first one first. There are more than five where an operator had a delivery that had failed begin again.
+	// The attempts, oldest first. A delivery has more than five if an operator restarted it after it failed.
 	Attempts []DeliveryAttempt `json:"attempts"`
 	// Extra has the members that this version doesn't know.
 	Extra map[string]json.RawMessage `json:"-"`
@@ -1310,11 +1320,11 @@ func (o DeliveryDetail) MarshalJSON() ([]byte, error) {
 
 // ErrorBody is what the service answers.
 type ErrorBody struct {
-	// What went wrong. The introduction has a table. More may be added; handle an unknown one by the status.
+	// The cause of the error. The introduction has a table. More may be added; handle an unknown code by the HTTP status.
 	Code ErrorCode `json:"code"`
-	// For people. It may change; program against `code` and `details`.
+	// A text for human readers. It may change; program against `code` and `details`.
 	Message string `json:"message"`
-	// What a program can use, depending on the code. Other keys may be added.
+	// Data for programs, depending on the code. Other keys may be added.
 	Details *ErrorDetails `json:"details,omitzero"`
 	// Extra has the members that this version doesn't know.
 	Extra map[string]json.RawMessage `json:"-"`
@@ -1332,42 +1342,43 @@ func (o ErrorBody) MarshalJSON() ([]byte, error) {
 	return encodeObject(plain(o), o.Extra)
 }
 
-// ErrorDetails: What a program can use, depending on the code. Other keys may be added.
+// ErrorDetails: Data for programs, depending on the code. Other keys may be added.
 type ErrorDetails struct {
-	// The failures of the validation, with `ERR_VALIDATION`. Of more than 1,000 the first ones.
+	// The failures of the validation, with `ERR_VALIDATION`. If there are more than 1,000, only the first 1,000.
 	Fields []FieldError `json:"fields,omitzero"`
-	// The member of the body or the parameter of the query that is to blame, with `ERR_NOT_FOUND` and `ERR_CONFLICT`.
+	// The field of the body or the query parameter that caused the error, with `ERR_NOT_FOUND` and `ERR_CONFLICT`.
 	Field *string `json:"field,omitzero"`
-	// The scope that the key lacks, with `ERR_SCOPE_INSUFFICIENT`.
+	// The missing scope, with `ERR_SCOPE_INSUFFICIENT`.
 	Required *string `json:"required,omitzero"`
-	// Why it isn't allowed or possible now. More may be added. With `ERR_FORBIDDEN`: `billing_read_only`,
-	// `edit_window_expired`, `not_your_key`, `role_insufficient` and `subscriber_mails_not_allowed`. With `ERR_CONFLICT`: `board_not_empty`, `already_merged`, `target_merged`,
-	// `webhook_disabled`, `not_subscribed`, `tag_limit`, `recovery_running`, `export_running`, `key_revoked`,
-	// `key_expired`, `last_owner` and `member_not_removed`.
+	// The reason why the operation isn't allowed or possible now. More may be added. With
+	// `ERR_FORBIDDEN`: `billing_read_only`, `edit_window_expired`, `not_your_key`, `role_insufficient`
+	// and `subscriber_mails_not_allowed`. With `ERR_CONFLICT`: `board_not_empty`, `already_merged`,
+	// `target_merged`, `webhook_disabled`, `not_subscribed`, `tag_limit`, `recovery_running`,
+	// `export_running`, `key_revoked`, `key_expired`, `last_owner` and `member_not_removed`.
 	Reason *string `json:"reason,omitzero"`
-	// The recovery that runs, with `recovery_running`.
+	// The id of the running recovery, with `recovery_running`.
 	RecoveryID *string `json:"recoveryId,omitzero"`
-	// The post that the target is merged into, with `target_merged`.
+	// The id of the post into which the target was merged, with `target_merged`.
 	MergedIntoID *string `json:"mergedIntoId,omitzero"`
-	// How many posts the board has, with `board_not_empty`.
+	// The number of posts on the board, with `board_not_empty`.
 	Posts *int64 `json:"posts,omitzero"`
-	// How many changelog entries the board has, with `board_not_empty`.
+	// The number of changelog entries on the board, with `board_not_empty`.
 	ChangelogEntries *int64 `json:"changelogEntries,omitzero"`
-	// How many tags the board has, with `board_not_empty`.
+	// The number of tags on the board, with `board_not_empty`.
 	Tags *int64 `json:"tags,omitzero"`
-	// What is capped: `contact`, `webhook`, `apiKey` or `member` with `ERR_PLAN_LIMIT`, `tag` with `tag_limit`.
+	// The capped resource: `contact`, `webhook`, `apiKey` or `member` with `ERR_PLAN_LIMIT`, `tag` with `tag_limit`.
 	Resource *string `json:"resource,omitzero"`
 	// The cap, with `ERR_PLAN_LIMIT` and `tag_limit`.
 	Limit *int64 `json:"limit,omitzero"`
-	// How many there are, with `ERR_PLAN_LIMIT` and `tag_limit`.
+	// The current number, with `ERR_PLAN_LIMIT` and `tag_limit`.
 	Current *int64 `json:"current,omitzero"`
-	// The place in the feed that was asked for, with `ERR_GONE`.
+	// The requested place in the feed, with `ERR_GONE`.
 	After *int64 `json:"after,omitzero"`
-	// The number of the oldest event that is there, with `ERR_GONE`.
+	// The number of the oldest stored event, with `ERR_GONE`.
 	Oldest *int64 `json:"oldest,omitzero"`
 	// The number of the latest event, with `ERR_GONE`.
 	Latest *int64 `json:"latest,omitzero"`
-	// Where to find it in our logs, with `ERR_INTERNAL`.
+	// The id of the request in the logs of the service, with `ERR_INTERNAL`.
 	RequestID *string `json:"requestId,omitzero"`
 	// Extra has the members that this version doesn't know.
 	Extra map[string]json.RawMessage `json:"-"`
@@ -1387,15 +1398,15 @@ func (o ErrorDetails) MarshalJSON() ([]byte, error) {
 
 // FeedEvent is what the service answers.
 type FeedEvent struct {
-	// The id of an event, shared by its deliveries to all webhooks and by replays.
+	// An event's id. All deliveries of the event, including replays, share it.
 	ID string `json:"id"`
-	// The event's number among the organization's. None is missing.
+	// The number of the event in the organization. The numbers have no gaps.
 	Sequence int64 `json:"sequence"`
 	// The name of an event.
 	Type EventType `json:"type"`
-	// The body that is sent, one of the payloads in the section "Webhooks".
+	// The body of the delivery, one of the payloads in the section "Webhooks".
 	Payload Event `json:"-"`
-	// When it was recorded. The order is that of sequence.
+	// The time at which the event was recorded. The feed is in the order of `sequence`.
 	CreatedAt time.Time `json:"createdAt"`
 	// Extra has the members that this version doesn't know.
 	Extra map[string]json.RawMessage `json:"-"`
@@ -1426,13 +1437,13 @@ type EventComment struct {
 	ID string `json:"id"`
 	// A post's id.
 	PostID string `json:"postId"`
-	// The comment that this one replies to, if it does.
+	// The parent comment; null if the comment is no reply.
 	ParentID *string `json:"parentId"`
-	// The id of a member of the organization. Votes, posts and comments keep that of one who was removed.
+	// A member's id. Votes, posts and comments keep the id of a removed member.
 	AuthorUserID string `json:"authorUserId"`
-	// The plain form of the text.
+	// The text in plain form.
 	BodyText string `json:"bodyText"`
-	// A moment, RFC 3339 in UTC.
+	// A time in RFC 3339 format and in UTC.
 	CreatedAt time.Time `json:"createdAt"`
 	// Extra has the members that this version doesn't know.
 	Extra map[string]json.RawMessage `json:"-"`
@@ -1450,7 +1461,7 @@ func (o EventComment) MarshalJSON() ([]byte, error) {
 	return encodeObject(plain(o), o.Extra)
 }
 
-// EventContact: The contact without its organization, which stands beside it.
+// EventContact: The contact without `organizationId`, which is a field of the event.
 type EventContact struct {
 	// A contact's id.
 	ID string `json:"id"`
@@ -1460,29 +1471,31 @@ type EventContact struct {
 	Email *string `json:"email"`
 	// The name, trimmed.
 	Name *string `json:"name"`
-	// The plan that the end-user is on with you, trimmed.
+	// The end-user's plan with you, trimmed.
 	Plan *string `json:"plan"`
-	// Monthly recurring revenue, in cents of `currency`. Null if and only if `currency` is.
+	// Monthly recurring revenue, in cents of `currency`. Null if and only if `currency` is null.
 	MRRCents *int64 `json:"mrrCents"`
 	// The ISO 4217 code of the currency of `mrrCents`.
 	Currency *string `json:"currency"`
-	// Your own keys with any JSON values, at most 256 KiB in all. Numbers and the order of keys are kept as they are sent.
+	// Your own keys with any JSON values, at most 256 KiB in total. The service keeps numbers and the order of keys unchanged.
 	Metadata map[string]any `json:"metadata"`
-	// How the contact came in; it never changes. Open: more values may be added, so don't fail on one that you
-	// don't know. So far `identify` (the identify endpoint), `admin` (an admin or `POST /v1/contacts`),
-	// `public_post`, `public_vote` and `public_comment` (an end-user on a public board who ticked the opt-in).
+	// The origin of the contact; it never changes. Open: more values may be added, so accept unknown values.
+	// The values so far are `identify` (the identify endpoint), `admin` (an admin or `POST /v1/contacts`),
+	// `public_post`, `public_vote` and `public_comment`. The last three mean that an end-user ticked the
+	// opt-in on a public board.
 	Source string `json:"source"`
-	// The lawful basis on which the contact is kept; it never changes. Open: more values may be added, so don't
-	// fail on one that you don't know. So far `sdk_identify`, `admin_created`, `public_interaction_opt_in`, and
-	// `legacy_inferred` for rows from before there was an opt-in: don't send those marketing.
+	// The lawful basis for storing the contact; it never changes. Open: more values may be added, so accept
+	// unknown values. The values so far are `sdk_identify`, `admin_created`, `public_interaction_opt_in` and
+	// `legacy_inferred`. `legacy_inferred` means a contact from before the opt-in existed: don't send it
+	// marketing.
 	ConsentBasis string `json:"consentBasis"`
-	// A moment, RFC 3339 in UTC.
+	// A time in RFC 3339 format and in UTC.
 	FirstSeenAt time.Time `json:"firstSeenAt"`
-	// A moment, RFC 3339 in UTC.
+	// A time in RFC 3339 format and in UTC.
 	LastSeenAt time.Time `json:"lastSeenAt"`
-	// A moment, RFC 3339 in UTC.
+	// A time in RFC 3339 format and in UTC.
 	CreatedAt time.Time `json:"createdAt"`
-	// A moment, RFC 3339 in UTC.
+	// A time in RFC 3339 format and in UTC.
 	UpdatedAt time.Time `json:"updatedAt"`
 	// Extra has the members that this version doesn't know.
 	Extra map[string]json.RawMessage `json:"-"`
@@ -1500,7 +1513,7 @@ func (o EventContact) MarshalJSON() ([]byte, error) {
 	return encodeObject(plain(o), o.Extra)
 }
 
-// EventDeletedContact: What is left of a deleted contact, to find it on your side.
+// EventDeletedContact: The ids of a deleted contact, to find it in your data.
 type EventDeletedContact struct {
 	// A contact's id.
 	ID string `json:"id"`
@@ -1530,7 +1543,7 @@ type EventEntry struct {
 	Title string `json:"title"`
 	// The entry's title in addresses, unique on its board.
 	Slug string `json:"slug"`
-	// A moment, RFC 3339 in UTC.
+	// A time in RFC 3339 format and in UTC.
 	PublishedAt time.Time `json:"publishedAt"`
 	// Extra has the members that this version doesn't know.
 	Extra map[string]json.RawMessage `json:"-"`
@@ -1550,9 +1563,9 @@ func (o EventEntry) MarshalJSON() ([]byte, error) {
 
 // EventFeed is what the service answers.
 type EventFeed struct {
-	// The events, first one first.
+	// The events, oldest first.
 	Data []FeedEvent `json:"data"`
-	// Pass it as `after` to go on.
+	// Pass it as `after` to continue.
 	NextAfter int64 `json:"nextAfter"`
 	// Extra has the members that this version doesn't know.
 	Extra map[string]json.RawMessage `json:"-"`
@@ -1578,9 +1591,9 @@ type EventPost struct {
 	Title string `json:"title"`
 	// The post's title in addresses, unique on its board.
 	Slug string `json:"slug"`
-	// Where the post stands. Posts start as `open`; a merge makes its sources `duplicate`.
+	// The status of the post. Posts start as `open`; a merge sets its sources to `duplicate`.
 	Status PostStatus `json:"status"`
-	// A moment, RFC 3339 in UTC.
+	// A time in RFC 3339 format and in UTC.
 	CreatedAt time.Time `json:"createdAt"`
 	// Extra has the members that this version doesn't know.
 	Extra map[string]json.RawMessage `json:"-"`
@@ -1604,9 +1617,9 @@ type EventVote struct {
 	ID string `json:"id"`
 	// A post's id.
 	PostID string `json:"postId"`
-	// The member that voted; null for contacts and voters of the public flow. Who a contact is tells the list of the post's votes.
+	// The member that voted; null for contacts and for voters on public boards. The list of the post's votes identifies contacts.
 	UserID *string `json:"userId"`
-	// A moment, RFC 3339 in UTC.
+	// A time in RFC 3339 format and in UTC.
 	CreatedAt time.Time `json:"createdAt"`
 	// Extra has the members that this version doesn't know.
 	Extra map[string]json.RawMessage `json:"-"`
@@ -1624,11 +1637,11 @@ func (o EventVote) MarshalJSON() ([]byte, error) {
 	return encodeObject(plain(o), o.Extra)
 }
 
-// EventWebhook: The webhook that is tested.
+// EventWebhook: The webhook under test.
 type EventWebhook struct {
 	// A webhook's id.
 	ID string `json:"id"`
-	// A moment, RFC 3339 in UTC.
+	// A time in RFC 3339 format and in UTC.
 	CreatedAt time.Time `json:"createdAt"`
 	// Extra has the members that this version doesn't know.
 	Extra map[string]json.RawMessage `json:"-"`
@@ -1648,11 +1661,11 @@ func (o EventWebhook) MarshalJSON() ([]byte, error) {
 
 // FieldError is what the service answers.
 type FieldError struct {
-	// The member or parameter, for example `body.text` or `events[1]`.
+	// The field or parameter, for example `body.text` or `events[1]`.
 	Field string `json:"field"`
-	// The JSON Schema keyword of the limit, for example `maxLength`, or a word of ours.
+	// The JSON Schema keyword of the limit, for example `maxLength`, or a rule of this API.
 	Rule string `json:"rule"`
-	// What the value has to be, for people.
+	// The requirement on the value, for human readers.
 	Message string `json:"message"`
 	// Extra has the members that this version doesn't know.
 	Extra map[string]json.RawMessage `json:"-"`
@@ -1670,9 +1683,9 @@ func (o FieldError) MarshalJSON() ([]byte, error) {
 	return encodeObject(plain(o), o.Extra)
 }
 
-// IdentifiedContact: What became of an item, either `created` and `contact` or `error`.
+// IdentifiedContact: The result of an item: either `created` and `contact`, or `error`.
 type IdentifiedContact struct {
-	// Whether the contact was made just now; false if it was there already.
+	// Whether this request created the contact; false if it existed already.
 	Created *bool      `json:"created,omitzero"`
 	Contact *Contact   `json:"contact,omitzero"`
 	Error   *ErrorBody `json:"error,omitzero"`
@@ -1698,13 +1711,13 @@ type ListedVote struct {
 	ID string `json:"id"`
 	// A post's id.
 	PostID string `json:"postId"`
-	// The member that voted; null for contacts and voters of the public flow.
+	// The member that voted; null for contacts and for voters on public boards.
 	UserID *string `json:"userId"`
-	// The contact that voted; null for members, voters of the public flow, and a contact that was deleted.
+	// The contact that voted; null for members, for voters on public boards and for deleted contacts.
 	ContactID *string `json:"contactId"`
-	// A moment, RFC 3339 in UTC.
+	// A time in RFC 3339 format and in UTC.
 	CreatedAt time.Time `json:"createdAt"`
-	// Who the contact is now; null where `contactId` is.
+	// The current data of the contact; null if `contactId` is null.
 	Contact *Voter `json:"contact"`
 	// Extra has the members that this version doesn't know.
 	Extra map[string]json.RawMessage `json:"-"`
@@ -1722,7 +1735,7 @@ func (o ListedVote) MarshalJSON() ([]byte, error) {
 	return encodeObject(plain(o), o.Extra)
 }
 
-// Me: Whose key it is.
+// Me: The key, its member and its organization.
 type Me struct {
 	Organization Organization `json:"organization"`
 	// A member of the organization.
@@ -1746,18 +1759,19 @@ func (o Me) MarshalJSON() ([]byte, error) {
 
 // Member is what the service answers.
 type Member struct {
-	// The id of a member of the organization. Votes, posts and comments keep that of one who was removed.
+	// A member's id. Votes, posts and comments keep the id of a removed member.
 	ID string `json:"id"`
 	// The e-mail address, unique in the organization.
 	Email string `json:"email"`
-	// The member's name, trimmed. It holds no control characters.
+	// The member's name, trimmed. It has no control characters.
 	Name string `json:"name"`
-	// What the member may do beyond the feedback itself: owners manage all members and their keys, admins those of
-	// admins and members. Owners and admins, the 50 oldest of them, get an e-mail when a webhook is disabled.
+	// The member's permissions beyond the feedback itself. Owners manage all members and their keys. Admins
+	// manage admins and members, and their keys. The 50 oldest owners and admins get an e-mail when a webhook
+	// is disabled.
 	Role MemberRole `json:"role"`
-	// A moment, RFC 3339 in UTC.
+	// A time in RFC 3339 format and in UTC.
 	CreatedAt time.Time `json:"createdAt"`
-	// A moment, RFC 3339 in UTC.
+	// A time in RFC 3339 format and in UTC.
 	UpdatedAt time.Time `json:"updatedAt"`
 	// Extra has the members that this version doesn't know.
 	Extra map[string]json.RawMessage `json:"-"`
@@ -1781,11 +1795,11 @@ type Organization struct {
 	ID string `json:"id"`
 	// The organization's name.
 	Name string `json:"name"`
-	// The organization's name in the addresses of its public boards; null where it is its id.
+	// The organization's name in the addresses of its public boards. If it is null, the addresses have the organization's id.
 	Slug *string `json:"slug"`
 	// The organization's plan.
 	Plan Plan `json:"plan"`
-	// With `read_only` every write is refused.
+	// With `read_only` the API refuses every write.
 	BillingState BillingState `json:"billingState"`
 	// Extra has the members that this version doesn't know.
 	Extra map[string]json.RawMessage `json:"-"`
@@ -1809,30 +1823,31 @@ type OrganizationSettings struct {
 	ID string `json:"id"`
 	// The organization's name.
 	Name string `json:"name"`
-	// The organization's name in the addresses of its public boards; null where it is its id.
+	// The organization's name in the addresses of its public boards. If it is null, the addresses have the organization's id.
 	Slug *string `json:"slug"`
-	// The colour of your web pages, kept in lower case; null is that of the service.
+	// The colour of your web pages, stored in lower case. Null means the colour of the service.
 	Color *string `json:"color"`
 	// The organization's plan.
 	Plan Plan `json:"plan"`
-	// With `read_only` every write is refused.
+	// With `read_only` the API refuses every write.
 	BillingState BillingState `json:"billingState"`
-	// Whether nobody may post, vote or comment on your web pages just now.
+	// Whether your web pages currently accept no posts, votes and comments.
 	PublicClosed bool `json:"publicClosed"`
-	// Words and phrases. What an end-user writes on your web pages with one of them in it, by itself and not as a part of a
-	// longer word, waits as a submission, on any board. Case doesn't matter, nor how an accent is written. One that means the
-	// same as one before is left out.
+	// Words and phrases. An end-user's text on your web pages that contains one of them waits as a submission,
+	// on any board. A part of a longer word doesn't count. Case and the encoding of accents don't matter. The
+	// service drops an entry that equals an earlier one by these rules.
 	BlockedWords []string `json:"blockedWords"`
-	// Whether contacts who agreed are told by e-mail what becomes of what they wrote, voted for, or commented on, and
-	// who chose to of the changelog. It is off unless you switch it on. While `subscriberMailsAllowed` is false, no such
-	// e-mail is sent, and switching it on is refused: 403 with `details.reason = "subscriber_mails_not_allowed"`.
+	// Whether contacts that agreed get e-mails about new statuses of posts that they wrote, voted for or
+	// commented on. Contacts that chose the changelog also get e-mails about its entries. The default is
+	// false. While `subscriberMailsAllowed` is false, no such e-mail is sent. Setting it to true is then
+	// refused: 403 with `details.reason = "subscriber_mails_not_allowed"`.
 	SubscriberMails bool `json:"subscriberMails"`
-	// Whether the operator of the service lets you e-mail your end-users. Only the operator can change it. False is the
-	// default of a new organization.
+	// Whether the operator of the service allows e-mails to your end-users. Only the operator can change it.
+	// The default of a new organization is false.
 	SubscriberMailsAllowed bool `json:"subscriberMailsAllowed"`
-	// A moment, RFC 3339 in UTC.
+	// A time in RFC 3339 format and in UTC.
 	CreatedAt time.Time `json:"createdAt"`
-	// A moment, RFC 3339 in UTC.
+	// A time in RFC 3339 format and in UTC.
 	UpdatedAt time.Time `json:"updatedAt"`
 	// Extra has the members that this version doesn't know.
 	Extra map[string]json.RawMessage `json:"-"`
@@ -1852,9 +1867,9 @@ func (o OrganizationSettings) MarshalJSON() ([]byte, error) {
 
 // Percentiles is what the service answers.
 type Percentiles struct {
-	// Half of them took no longer; null where there are none.
+	// The median; null without values.
 	P50 *int64 `json:"p50"`
-	// Nineteen of twenty took no longer; null where there are none.
+	// The 95th percentile; null without values.
 	P95 *int64 `json:"p95"`
 	// Extra has the members that this version doesn't know.
 	Extra map[string]json.RawMessage `json:"-"`
@@ -1884,30 +1899,30 @@ type Post struct {
 	Title string `json:"title"`
 	// The post's title in addresses, unique on its board.
 	Slug string `json:"slug"`
-	// Where the post stands. Posts start as `open`; a merge makes its sources `duplicate`.
+	// The status of the post. Posts start as `open`; a merge sets its sources to `duplicate`.
 	Status PostStatus `json:"status"`
 	Body   RichText   `json:"body"`
-	// The end-user whose feedback it is, if that is known.
+	// The contact that gave the feedback; null if it is unknown.
 	ContactID *string `json:"contactId"`
-	// The member that wrote it; null for posts of the public flow.
+	// The member that wrote the post; null for posts from public boards.
 	AuthorUserID *string `json:"authorUserId"`
 	// Whether the roadmap leaves the post out.
 	HideFromRoadmap bool `json:"hideFromRoadmap"`
-	// The tags that the post carries, oldest tag first.
+	// The tags of the post, oldest tag first.
 	TagIDs []string `json:"tagIds"`
-	// How many votes the post has.
+	// The number of votes.
 	VoteCount int64 `json:"voteCount"`
-	// How many comments the post has, with replies and without deleted ones.
+	// The number of comments, including replies and excluding deleted comments.
 	CommentCount int64 `json:"commentCount"`
-	// The post that this one was merged into, if it was.
+	// The post into which this post was merged; null if it is not merged.
 	MergedIntoID *string `json:"mergedIntoId"`
-	// What the contacts who voted for the post pay together. Only in a list with `sort=revenue`.
+	// The total revenue of the contacts that voted for the post. Only in a list with `sort=revenue`.
 	Revenue *PostRevenue `json:"revenue,omitzero"`
-	// The last vote, comment or change.
+	// The time of the last vote, comment or change.
 	LastActivityAt time.Time `json:"lastActivityAt"`
-	// A moment, RFC 3339 in UTC.
+	// A time in RFC 3339 format and in UTC.
 	CreatedAt time.Time `json:"createdAt"`
-	// A moment, RFC 3339 in UTC.
+	// A time in RFC 3339 format and in UTC.
 	UpdatedAt time.Time `json:"updatedAt"`
 	// Extra has the members that this version doesn't know.
 	Extra map[string]json.RawMessage `json:"-"`
@@ -1949,11 +1964,11 @@ func (o PostCreatedEvent) MarshalJSON() ([]byte, error) {
 	return encodeObject(plain(o), o.Extra)
 }
 
-// PostRevenue: What the contacts who voted for the post pay together. Only in a list with `sort=revenue`.
+// PostRevenue: The total revenue of the contacts that voted for the post. Only in a list with `sort=revenue`.
 type PostRevenue struct {
-	// The currency that the list goes by.
+	// The currency of the list's order.
 	Currency string `json:"currency"`
-	// Monthly recurring revenue, in cents of `currency`. Contacts who pay in others count for nothing.
+	// Monthly recurring revenue, in cents of `currency`. Contacts that pay in another currency don't count.
 	MRRCents int64 `json:"mrrCents"`
 	// Extra has the members that this version doesn't know.
 	Extra map[string]json.RawMessage `json:"-"`
@@ -1979,7 +1994,7 @@ type PostStatusChangedEvent struct {
 	// A board's id.
 	BoardID string    `json:"boardId"`
 	Post    EventPost `json:"post"`
-	// Where the post stands. Posts start as `open`; a merge makes its sources `duplicate`.
+	// The status of the post. Posts start as `open`; a merge sets its sources to `duplicate`.
 	PreviousStatus PostStatus `json:"previousStatus"`
 	// Extra has the members that this version doesn't know.
 	Extra map[string]json.RawMessage `json:"-"`
@@ -2003,24 +2018,24 @@ type Recovery struct {
 	ID string `json:"id"`
 	// A webhook's id.
 	WebhookID string `json:"webhookId"`
-	// The first moment of the window.
+	// The start of the window, inclusive.
 	Since time.Time `json:"since"`
-	// The end of the window, which isn't part of it.
+	// The end of the window, exclusive.
 	Until time.Time `json:"until"`
-	// The one event whose deliveries are replayed; null for all that the webhook subscribes to.
+	// The only event whose deliveries are replayed; null for all subscribed events.
 	EventType *DeliveryEventType `json:"eventType"`
-	// `running` while replays are to come; `completed` and `stopped` are final.
+	// `running` while replays remain; `completed` and `stopped` are final.
 	Status RecoveryStatus `json:"status"`
-	// Why it stopped before its end; null if it didn't. Open: more values may be added. So far
-	// `webhook_disabled`, `not_subscribed`, and `canceled` by who runs the service.
+	// The reason for an early stop; null without one. Open: more values may be added. The values so
+	// far are `webhook_disabled`, `not_subscribed` and `canceled` (by an operator).
 	StoppedReason *string `json:"stoppedReason"`
-	// How many deliveries there were to replay when they were counted at its beginning; null until then.
+	// The number of deliveries to replay, counted at the start of the recovery; null until then.
 	Total *int64 `json:"total"`
-	// How many were replayed so far.
+	// The number of deliveries replayed so far.
 	Replayed int64 `json:"replayed"`
-	// A moment, RFC 3339 in UTC.
+	// A time in RFC 3339 format and in UTC.
 	CreatedAt time.Time `json:"createdAt"`
-	// When it was completed or stopped; null while it runs.
+	// The time at which the status became `completed` or `stopped`; null while it is `running`.
 	EndedAt *time.Time `json:"endedAt"`
 	// Extra has the members that this version doesn't know.
 	Extra map[string]json.RawMessage `json:"-"`
@@ -2040,7 +2055,7 @@ func (o Recovery) MarshalJSON() ([]byte, error) {
 
 // RetractedVote is what the service answers.
 type RetractedVote struct {
-	// The vote that was taken off; null if there was none.
+	// The retracted vote; null if there was none.
 	ID *string `json:"id"`
 	// A post's id.
 	PostID string `json:"postId"`
@@ -2062,9 +2077,9 @@ func (o RetractedVote) MarshalJSON() ([]byte, error) {
 
 // RichText is what the service answers.
 type RichText struct {
-	// A rich-text document of any shape, at most 256 KiB, or null. It is kept as it is sent.
+	// A rich-text document of any shape, at most 256 KiB, or null. The service stores it unchanged.
 	JSON any `json:"json"`
-	// The plain form of the text.
+	// The text in plain form.
 	Text string `json:"text"`
 	// Extra has the members that this version doesn't know.
 	Extra map[string]json.RawMessage `json:"-"`
@@ -2084,9 +2099,9 @@ func (o RichText) MarshalJSON() ([]byte, error) {
 
 // SubjectRecord is what the service answers.
 type SubjectRecord struct {
-	// What the record is. A `subscription` is what the person chose to be e-mailed about. More may be added.
+	// The kind of record. A `subscription` is the person's choice of e-mails. More may be added.
 	Kind SubjectRecordKind `json:"kind"`
-	// The record as it was when the export came to it. Its members may become more.
+	// The record at the time at which the export read it. More fields may be added.
 	Record map[string]any `json:"record"`
 	// Extra has the members that this version doesn't know.
 	Extra map[string]json.RawMessage `json:"-"`
@@ -2108,25 +2123,25 @@ func (o SubjectRecord) MarshalJSON() ([]byte, error) {
 type SubjectRequest struct {
 	// The id of the receipt of an export or an erasure.
 	ID string `json:"id"`
-	// What was asked for.
+	// The kind of request.
 	Kind SubjectRequestKind `json:"kind"`
 	// A contact's id.
 	ContactID string `json:"contactId"`
-	// What becomes of the text that the person wrote; null for an export.
+	// The treatment of the text that the person wrote; null for an export.
 	Text *ErasedText `json:"text"`
-	// `running` while there is something to do; `completed` and `stopped` are final.
+	// `running` while the service works on the request; `completed` and `stopped` are final.
 	Status SubjectRequestStatus `json:"status"`
-	// Why it stopped before its end; null if it didn't. Open: more values may be added. So far `contact_deleted`.
+	// The reason for an early stop; null without one. Open: more values may be added. The only value so far is `contact_deleted`.
 	StoppedReason *string `json:"stoppedReason"`
-	// How many records the export has so far; 0 for an erasure.
+	// The current number of records of the export; 0 for an erasure.
 	Records int64 `json:"records"`
-	// Other contacts that had the same e-mail address when it was asked for, which it isn't about. Of more than 100 the oldest.
+	// Other contacts with the same e-mail address at the time of the request. The request doesn't cover them. If there are more than 100, the oldest 100.
 	SameAddressContactIDs []string `json:"sameAddressContactIds"`
-	// A moment, RFC 3339 in UTC.
+	// A time in RFC 3339 format and in UTC.
 	CreatedAt time.Time `json:"createdAt"`
-	// When it was completed or stopped; null while it runs.
+	// The time at which the status became `completed` or `stopped`; null while it is `running`.
 	FinishedAt *time.Time `json:"finishedAt"`
-	// When the records of a completed export are removed; null where there are none.
+	// The time at which the service removes the records of a completed export; null if there are none.
 	ExpiresAt *time.Time `json:"expiresAt"`
 	// Extra has the members that this version doesn't know.
 	Extra map[string]json.RawMessage `json:"-"`
@@ -2144,22 +2159,22 @@ func (o SubjectRequest) MarshalJSON() ([]byte, error) {
 	return encodeObject(plain(o), o.Extra)
 }
 
-// Submission: It doesn't tell who has written it.
+// Submission: A post or comment that waits for your review. It doesn't identify its author.
 type Submission struct {
-	// The id of what an end-user has written and you have yet to look at.
+	// The id of a submission: a post or comment of an end-user that waits for your review.
 	ID string `json:"id"`
-	// What it becomes.
+	// The kind of resource that an approval creates.
 	Kind SubmissionKind `json:"kind"`
-	// Why it waits; `moderated` is for everything on a board that is, `blocked_word` for a text with one of your `blockedWords`.
+	// The reason for the review. `moderated` applies to every post and comment on a moderated board. `blocked_word` applies to a text with one of your `blockedWords`.
 	Reason SubmissionReason `json:"reason"`
 	// A board's id.
 	BoardID string `json:"boardId"`
-	// The post that a comment is on, or the one that it was merged into; null for a post.
+	// The post of a comment or, after a merge, the post into which that one was merged; null for a post.
 	PostID *string `json:"postId"`
 	// A post's title; null for a comment.
 	Title *string  `json:"title"`
 	Body  RichText `json:"body"`
-	// A moment, RFC 3339 in UTC.
+	// A time in RFC 3339 format and in UTC.
 	CreatedAt time.Time `json:"createdAt"`
 	// Extra has the members that this version doesn't know.
 	Extra map[string]json.RawMessage `json:"-"`
@@ -2181,13 +2196,13 @@ func (o Submission) MarshalJSON() ([]byte, error) {
 type Subscriber struct {
 	// A contact's id.
 	ContactID string `json:"contactId"`
-	// Is told what becomes of what they wrote, voted for, or commented on.
+	// Whether the contact gets e-mails about new statuses of posts that it wrote, voted for or commented on.
 	StatusUpdates bool `json:"statusUpdates"`
-	// Is told of everything that is new in the changelog.
+	// Whether the contact gets e-mails about new changelog entries.
 	Changelog bool `json:"changelog"`
-	// Is told nothing, because e-mails to the address came back, to whichever organization of the deployment they were from.
+	// Whether the contact gets no e-mails because earlier ones to its address bounced. Bounced e-mails of all organizations of the deployment count.
 	Suppressed bool `json:"suppressed"`
-	// When the person chose last, or came where nothing was chosen.
+	// The time of the person's last choice or, without one, of the contact's creation.
 	UpdatedAt time.Time `json:"updatedAt"`
 	// Extra has the members that this version doesn't know.
 	Extra map[string]json.RawMessage `json:"-"`
@@ -2215,9 +2230,9 @@ type Tag struct {
 	Name string `json:"name"`
 	// The tag's colour, as #rrggbb in lower case.
 	Color string `json:"color"`
-	// A moment, RFC 3339 in UTC.
+	// A time in RFC 3339 format and in UTC.
 	CreatedAt time.Time `json:"createdAt"`
-	// A moment, RFC 3339 in UTC.
+	// A time in RFC 3339 format and in UTC.
 	UpdatedAt time.Time `json:"updatedAt"`
 	// Extra has the members that this version doesn't know.
 	Extra map[string]json.RawMessage `json:"-"`
@@ -2259,14 +2274,15 @@ func (o TraitChange) MarshalJSON() ([]byte, error) {
 
 // User: A member of the organization.
 type User struct {
-	// The id of a member of the organization. Votes, posts and comments keep that of one who was removed.
+	// A member's id. Votes, posts and comments keep the id of a removed member.
 	ID string `json:"id"`
 	// The member's name.
 	Name string `json:"name"`
 	// The member's e-mail address.
 	Email string `json:"email"`
-	// What the member may do beyond the feedback itself: owners manage all members and their keys, admins those of
-	// admins and members. Owners and admins, the 50 oldest of them, get an e-mail when a webhook is disabled.
+	// The member's permissions beyond the feedback itself. Owners manage all members and their keys. Admins
+	// manage admins and members, and their keys. The 50 oldest owners and admins get an e-mail when a webhook
+	// is disabled.
 	Role MemberRole `json:"role"`
 	// Extra has the members that this version doesn't know.
 	Extra map[string]json.RawMessage `json:"-"`
@@ -2290,11 +2306,11 @@ type Vote struct {
 	ID string `json:"id"`
 	// A post's id.
 	PostID string `json:"postId"`
-	// The member that voted; null for contacts and voters of the public flow.
+	// The member that voted; null for contacts and for voters on public boards.
 	UserID *string `json:"userId"`
-	// The contact that voted; null for members, voters of the public flow, and a contact that was deleted.
+	// The contact that voted; null for members, for voters on public boards and for deleted contacts.
 	ContactID *string `json:"contactId"`
-	// A moment, RFC 3339 in UTC.
+	// A time in RFC 3339 format and in UTC.
 	CreatedAt time.Time `json:"createdAt"`
 	// Extra has the members that this version doesn't know.
 	Extra map[string]json.RawMessage `json:"-"`
@@ -2346,7 +2362,7 @@ type Voter struct {
 	Email *string `json:"email"`
 	// The name.
 	Name *string `json:"name"`
-	// The plan that the end-user is on with you.
+	// The end-user's plan with you.
 	Plan *string `json:"plan"`
 	// Monthly recurring revenue, in cents of `currency`.
 	MRRCents *int64 `json:"mrrCents"`
@@ -2374,31 +2390,31 @@ type Webhook struct {
 	ID string `json:"id"`
 	// An organization's id.
 	OrganizationID string `json:"organizationId"`
-	// Where events are sent.
+	// The address of the receiver.
 	URL string `json:"url"`
-	// The events that are sent.
+	// The subscribed events.
 	Events []EventType `json:"events"`
-	// What the webhook is for, in your words; null where nothing is said.
+	// The purpose of the webhook, in your words; null if none was given.
 	Description *string `json:"description"`
-	// Your own keys with texts, at most 16 KiB as JSON. No receiver gets to see them. The order of keys isn't kept.
+	// Your own keys with texts, at most 16 KiB as JSON. The service sends them to no receiver, and doesn't keep the order of keys.
 	Metadata map[string]string `json:"metadata"`
-	// How many attempts begin within a second, retries among them; null for no limit. After a pause as many may begin at
-	// once. What is beyond it waits its turn, about in the order in which it happened: it isn't dropped, and the wait is
-	// none of the five attempts.
+	// The maximum number of attempts that start within a second, including retries; null means no limit. After
+	// a pause, that number of attempts may start at once. Further attempts wait, roughly in the order of their
+	// events. None is dropped, and waiting doesn't count as one of the five attempts.
 	MaxPerSecond *int64 `json:"maxPerSecond"`
-	// Whether anything is sent.
+	// Whether the service sends events to the webhook.
 	Enabled bool `json:"enabled"`
-	// When it was disabled, by you or after 50 failed deliveries in a row; null while it is enabled.
+	// The time at which the webhook was disabled, by you or after 50 failed deliveries in a row. Null while it is enabled.
 	DisabledAt *time.Time `json:"disabledAt"`
-	// Why it is disabled: `requested` by you, or `failures`; null while it is enabled. Open: more values may be
-	// added.
+	// The reason for disabling: `requested` by you, or `failures`; null while the webhook is enabled.
+	// Open: more values may be added.
 	DisabledReason *string `json:"disabledReason"`
-	// How many deliveries in a row have failed for good. A success, and enabling the webhook, begin at 0 again; 50
-	// disable it.
+	// The number of consecutive deliveries that failed for good. A success resets it to 0, and so does
+	// enabling the webhook. At 50 the service disables the webhook.
 	ConsecutiveFailures int64 `json:"consecutiveFailures"`
-	// A moment, RFC 3339 in UTC.
+	// A time in RFC 3339 format and in UTC.
 	CreatedAt time.Time `json:"createdAt"`
-	// A moment, RFC 3339 in UTC.
+	// A time in RFC 3339 format and in UTC.
 	UpdatedAt time.Time `json:"updatedAt"`
 	// Extra has the members that this version doesn't know.
 	Extra map[string]json.RawMessage `json:"-"`
@@ -2420,29 +2436,29 @@ func (o Webhook) MarshalJSON() ([]byte, error) {
 type WebhookHealth struct {
 	// A webhook's id.
 	WebhookID string `json:"webhookId"`
-	// Whether anything is sent.
+	// Whether the service sends events to the webhook.
 	Enabled bool `json:"enabled"`
-	// When it was disabled; null while it is enabled.
+	// The time at which the webhook was disabled; null while it is enabled.
 	DisabledAt *time.Time `json:"disabledAt"`
-	// Why it is disabled, as in the webhook.
+	// The reason for disabling, as in the webhook.
 	DisabledReason *string `json:"disabledReason"`
-	// How many deliveries in a row have failed for good.
+	// The number of consecutive deliveries that failed for good.
 	ConsecutiveFailures int64 `json:"consecutiveFailures"`
-	// What was created from then on counts: 24 hours ago, or later where there were more than 10,000 deliveries.
+	// The start of the period: 24 hours ago, or later if there were more than 10,000 deliveries. Deliveries created since then count.
 	Since time.Time `json:"since"`
-	// How many deliveries since then have succeeded.
+	// The number of succeeded deliveries that were created in the period.
 	Delivered int64 `json:"delivered"`
-	// How many deliveries since then have failed for good.
+	// The number of deliveries created in the period that failed for good.
 	Failed int64 `json:"failed"`
-	// How many attempts the deliveries since then have had.
+	// The number of attempts of the deliveries created in the period.
 	Attempts int64 `json:"attempts"`
-	// How long the last attempt of each delivery since then took, in milliseconds.
+	// The duration of the last attempt of each delivery created in the period, in milliseconds.
 	AttemptDurationMs Percentiles `json:"attemptDurationMs"`
-	// How long it took from the event to its delivery, waits and retries included, in milliseconds.
+	// The time from the event to its delivery, including waits and retries, in milliseconds.
 	TimeToDeliveryMs Percentiles `json:"timeToDeliveryMs"`
-	// How many deliveries are pending now, whenever they were created; 10,000 stands for more, too.
+	// The number of deliveries that are pending now, of any age. 10,000 means 10,000 or more.
 	Pending int64 `json:"pending"`
-	// When the oldest pending delivery was created; null where none is pending.
+	// The creation time of the oldest pending delivery; null if none is pending.
 	OldestPendingAt *time.Time `json:"oldestPendingAt"`
 	// Extra has the members that this version doesn't know.
 	Extra map[string]json.RawMessage `json:"-"`
@@ -2465,7 +2481,7 @@ type WebhookTestEvent struct {
 	Event string `json:"event"`
 	// An organization's id.
 	OrganizationID string `json:"organizationId"`
-	// The webhook that is tested.
+	// The webhook under test.
 	Webhook EventWebhook `json:"webhook"`
 	// Extra has the members that this version doesn't know.
 	Extra map[string]json.RawMessage `json:"-"`
@@ -2489,33 +2505,33 @@ type WebhookWithSecret struct {
 	ID string `json:"id"`
 	// An organization's id.
 	OrganizationID string `json:"organizationId"`
-	// Where events are sent.
+	// The address of the receiver.
 	URL string `json:"url"`
-	// The events that are sent.
+	// The subscribed events.
 	Events []EventType `json:"events"`
-	// What the webhook is for, in your words; null where nothing is said.
+	// The purpose of the webhook, in your words; null if none was given.
 	Description *string `json:"description"`
-	// Your own keys with texts, at most 16 KiB as JSON. No receiver gets to see them. The order of keys isn't kept.
+	// Your own keys with texts, at most 16 KiB as JSON. The service sends them to no receiver, and doesn't keep the order of keys.
 	Metadata map[string]string `json:"metadata"`
-	// How many attempts begin within a second, retries among them; null for no limit. After a pause as many may begin at
-	// once. What is beyond it waits its turn, about in the order in which it happened: it isn't dropped, and the wait is
-	// none of the five attempts.
+	// The maximum number of attempts that start within a second, including retries; null means no limit. After
+	// a pause, that number of attempts may start at once. Further attempts wait, roughly in the order of their
+	// events. None is dropped, and waiting doesn't count as one of the five attempts.
 	MaxPerSecond *int64 `json:"maxPerSecond"`
-	// Whether anything is sent.
+	// Whether the service sends events to the webhook.
 	Enabled bool `json:"enabled"`
-	// When it was disabled, by you or after 50 failed deliveries in a row; null while it is enabled.
+	// The time at which the webhook was disabled, by you or after 50 failed deliveries in a row. Null while it is enabled.
 	DisabledAt *time.Time `json:"disabledAt"`
-	// Why it is disabled: `requested` by you, or `failures`; null while it is enabled. Open: more values may be
-	// added.
+	// The reason for disabling: `requested` by you, or `failures`; null while the webhook is enabled.
+	// Open: more values may be added.
 	DisabledReason *string `json:"disabledReason"`
-	// How many deliveries in a row have failed for good. A success, and enabling the webhook, begin at 0 again; 50
-	// disable it.
+	// The number of consecutive deliveries that failed for good. A success resets it to 0, and so does
+	// enabling the webhook. At 50 the service disables the webhook.
 	ConsecutiveFailures int64 `json:"consecutiveFailures"`
-	// A moment, RFC 3339 in UTC.
+	// A time in RFC 3339 format and in UTC.
 	CreatedAt time.Time `json:"createdAt"`
-	// A moment, RFC 3339 in UTC.
+	// A time in RFC 3339 format and in UTC.
 	UpdatedAt time.Time `json:"updatedAt"`
-	// The key of the signatures. It is shown this once.
+	// The key of the signatures. The API shows it only once.
 	Secret string `json:"secret"`
 	// Extra has the members that this version doesn't know.
 	Extra map[string]json.RawMessage `json:"-"`
@@ -2535,7 +2551,7 @@ func (o WebhookWithSecret) MarshalJSON() ([]byte, error) {
 
 // WidgetOrigins is what the service answers.
 type WidgetOrigins struct {
-	// The origins of the pages that may hold the widget.
+	// The origins of the pages that may embed the widget.
 	Origins []string `json:"origins"`
 	// Extra has the members that this version doesn't know.
 	Extra map[string]json.RawMessage `json:"-"`
@@ -2555,9 +2571,9 @@ func (o WidgetOrigins) MarshalJSON() ([]byte, error) {
 
 // WidgetSecret is what the service answers.
 type WidgetSecret struct {
-	// The secret's id, which tokens name as `kid`.
+	// The secret's id. Tokens name it as `kid`.
 	ID string `json:"id"`
-	// A moment, RFC 3339 in UTC.
+	// A time in RFC 3339 format and in UTC.
 	CreatedAt time.Time `json:"createdAt"`
 	// Extra has the members that this version doesn't know.
 	Extra map[string]json.RawMessage `json:"-"`
@@ -2577,11 +2593,11 @@ func (o WidgetSecret) MarshalJSON() ([]byte, error) {
 
 // WidgetSecretWithSecret is what the service answers.
 type WidgetSecretWithSecret struct {
-	// The secret's id, which tokens name as `kid`.
+	// The secret's id. Tokens name it as `kid`.
 	ID string `json:"id"`
-	// A moment, RFC 3339 in UTC.
+	// A time in RFC 3339 format and in UTC.
 	CreatedAt time.Time `json:"createdAt"`
-	// The key of the signatures. It is shown this once.
+	// The key of the signatures. The API shows it only once.
 	Secret string `json:"secret"`
 	// Extra has the members that this version doesn't know.
 	Extra map[string]json.RawMessage `json:"-"`
@@ -2605,10 +2621,10 @@ func (*PostCreatedEvent) EventName() string { return "post.created" }
 // EventName is "post.status_changed": A post moved to another status.
 func (*PostStatusChangedEvent) EventName() string { return "post.status_changed" }
 
-// EventName is "vote.created": someone voted.
+// EventName is "vote.created": A post got a vote.
 func (*VoteCreatedEvent) EventName() string { return "vote.created" }
 
-// EventName is "comment.created": someone commented.
+// EventName is "comment.created": A comment was posted.
 func (*CommentCreatedEvent) EventName() string { return "comment.created" }
 
 // EventName is "changelog.published": A changelog entry was published.
@@ -2623,7 +2639,7 @@ func (*ContactUpdatedEvent) EventName() string { return "contact.updated" }
 // EventName is "contact.deleted": A contact was deleted.
 func (*ContactDeletedEvent) EventName() string { return "contact.deleted" }
 
-// EventName is "webhook.test": you asked for a test.
+// EventName is "webhook.test": A test was requested.
 func (*WebhookTestEvent) EventName() string { return "webhook.test" }
 
 // newEvent is an empty payload of an event, nil if this version doesn't know it.

@@ -25,11 +25,11 @@ class Me:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> model.Me:
-        """Show whose key this is.
+        """Show the key and its member.
 
         Returns the organization, the member that the key acts as, and the key itself. Call it
-        first: it proves that the key works, and tells the scope, the plan and the billing state
-        that other calls depend on.
+        first, because other calls depend on the scope, the plan and the billing state. It also
+        proves that the key works.
         """
         return await self._driver.send(
             Call(
@@ -58,7 +58,7 @@ class Organization:
     ) -> model.OrganizationSettings:
         """Read the organization's settings.
 
-        Reads the organization that the key belongs to, with what it has set for its web pages.
+        Returns the organization that the key belongs to, with the settings of its web pages.
         """
         return await self._driver.send(
             Call(
@@ -86,24 +86,25 @@ class Organization:
     ) -> model.OrganizationSettings:
         """Change the organization's settings.
 
-        Changes the members that you send. They count for web pages within a second. The name and
-        the slug are your operator's to change, because they stand in e-mails and addresses.
+        Changes the members that you send. They take effect on web pages within a second. Only the
+        operator changes the name and the slug, because they appear in e-mails and addresses.
 
-        Owners and admins may do so; anybody else gets 403 with `details.reason =
+        This needs the role owner or admin. Other keys get 403 with `details.reason =
         "role_insufficient"`.
 
         Args:
-            color: The colour of your web pages, kept in lower case; null is that of the service.
-            public_closed: Whether nobody may post, vote or comment on your web pages just now.
-            blocked_words: Words and phrases. What an end-user writes on your web pages with one of
-                them in it, by itself and not as a part of a longer word, waits as a submission, on
-                any board. Case doesn't matter, nor how an accent is written. One that means the
-                same as one before is left out.
-            subscriber_mails: Whether contacts who agreed are told by e-mail what becomes of what
-                they wrote, voted for, or commented on, and who chose to of the changelog. It is off
-                unless you switch it on. While `subscriberMailsAllowed` is false, no such e-mail is
-                sent, and switching it on is refused: 403 with `details.reason =
-                "subscriber_mails_not_allowed"`.
+            color: The colour of your web pages, stored in lower case. Null means the colour of the
+                service.
+            public_closed: Whether your web pages currently accept no posts, votes and comments.
+            blocked_words: Words and phrases. An end-user's text on your web pages that contains one
+                of them waits as a submission, on any board. A part of a longer word doesn't count.
+                Case and the encoding of accents don't matter. The service drops an entry that
+                equals an earlier one by these rules.
+            subscriber_mails: Whether contacts that agreed get e-mails about new statuses of posts
+                that they wrote, voted for or commented on. Contacts that chose the changelog also
+                get e-mails about its entries. The default is false. While `subscriberMailsAllowed`
+                is false, no such e-mail is sent. Setting it to true is then refused: 403 with
+                `details.reason = "subscriber_mails_not_allowed"`.
         """
         return await self._driver.send(
             Call(
@@ -143,13 +144,13 @@ class ApiKeys:
     ) -> AsyncListing[model.ApiKey]:
         """List API keys.
 
-        Lists the organization's keys, oldest first, without the keys themselves. Revoked and
-        expired ones are in the list.
+        Lists the organization's keys, oldest first, without the secret `key` itself. Revoked and
+        expired keys are in the list.
 
         Args:
-            cursor: Where to go on, the `nextCursor` of the page before. Left out, the list starts
-                at its beginning.
-            limit: How many items a page holds at most.
+            cursor: The `nextCursor` of the previous page. Without it, the list starts at its
+                beginning.
+            limit: The maximum number of items on a page.
         """
         return AsyncListing(
             self._driver,
@@ -181,23 +182,24 @@ class ApiKeys:
     ) -> model.ApiKeyWithSecret:
         """Make an API key.
 
-        Makes a key that acts as the caller, or as another member whose id is in `memberId`. Owners
-        may do so for anybody, admins for admins and members; anything else is 403 with
-        `details.reason = "role_insufficient"`. The answer is the only one that ever holds the `key`
-        itself, so store it. An `expiresAt` that doesn't lie in the future is 422 with the rule
-        `future`.
+        Makes a key that acts as the caller, or as the member in `memberId`. Only this answer
+        contains the `key` itself, so store it. An `expiresAt` that does not lie in the future is
+        422 with the rule `future`.
 
-        A member has at most 20 keys that are valid at once, an organization 1,000 (402 beyond);
-        keys that were rotated don't count. A key with a budget of its own passes it on. A key for
-        another member is revoked when its maker is removed, or when a change of role means that the
-        maker may not manage that member's keys any more.
+        Owners may make keys for all members, admins for admins and members. Anything else is 403
+        with `details.reason = "role_insufficient"`.
+
+        A member has at most 20 valid keys and an organization 1,000 (402 beyond). Rotated keys do
+        not count. The new key gets the same budget as the key that made it. A key for another
+        member is revoked if its maker is removed. The same happens if a change of role means that
+        its maker may no longer manage the other member's keys.
 
         Args:
-            name: What the key is named, trimmed.
-            scope: What the key may do. `read:write` covers `read`.
-            member_id: The member that the key is to act as; the caller when left out.
-            expires_at: When the key is to end by itself, in the future. Null is the same as leaving
-                it out: it doesn't.
+            name: The key's name, trimmed.
+            scope: The permissions of the key. `read:write` includes `read`.
+            member_id: The member that the key acts as. The default is the caller's member.
+            expires_at: The time at which the key expires, in the future. Null or no value means
+                that the key never expires.
         """
         return await self._driver.send(
             Call(
@@ -229,11 +231,12 @@ class ApiKeys:
     ) -> model.DeletedResource:
         """Revoke an API key.
 
-        Ends the key for good: within a second it is refused everywhere. It stays in the list, with
-        `revokedAt`. Revoking it again changes nothing. A key may revoke itself. Members revoke
-        their own keys, owners anybody's, admins those of admins and members; anything else is 403
-        with `details.reason = "role_insufficient"`. This is possible in the read-only billing state
-        too.
+        Ends the key for good. Within a second, every server refuses it. It stays in the list, with
+        `revokedAt`. Revoking it again changes nothing. A key may revoke itself.
+
+        Members revoke their own keys, admins those of admins and members, owners all keys. Anything
+        else is 403 with `details.reason = "role_insufficient"`. This is also possible in the
+        read-only billing state.
 
         Args:
             key_id: An API key's id.
@@ -263,22 +266,21 @@ class ApiKeys:
     ) -> model.ApiKeyWithSecret:
         """Rotate an API key.
 
-        Makes a new key with the same name, scope, member and rate limit. If the old one has an
-        expiry, the new one gets the same lifetime anew. The answer is the only one that ever holds
-        the new `key` itself, so store it.
+        Makes a new key with the same name, scope, member and rate limit. If the old key has an
+        expiry, the new key gets the same lifetime, starting now. Only this answer contains the new
+        `key` itself, so store it.
 
-        The old key stays valid for `overlapSeconds`, a day unless you say otherwise, but never
-        longer than it would have been. A key that is revoked or expired gets 409 with
-        `details.reason`, `key_revoked` or `key_expired`. A key of another member gets 403 with
-        `details.reason = "not_your_key"`.
+        The old key stays valid for `overlapSeconds`, by default a day, but never beyond its own
+        end. A revoked or expired key gets 409 with `details.reason`, `key_revoked` or
+        `key_expired`. A key of another member gets 403 with `details.reason = "not_your_key"`.
 
-        A rotation has room where a new key has none: it is refused (402) only to a member with 100
-        other keys that are valid, old ones in their overlap included.
+        The caps on new keys do not apply to a rotation. It is refused (402) only if the member has
+        100 other valid keys. Old keys in their overlap count here.
 
         Args:
             key_id: An API key's id.
-            overlap_seconds: How long the old key stays valid: a day when left out, at most 30 days.
-                0 ends it within a second.
+            overlap_seconds: The time for which the old key stays valid. The default is one day, the
+                maximum 30 days. 0 ends the old key within a second.
         """
         return await self._driver.send(
             Call(
@@ -314,12 +316,12 @@ class Members:
     ) -> AsyncListing[model.Member]:
         """List members.
 
-        Lists the organization's members, oldest first. Who was removed isn't in the list.
+        Lists the organization's members, oldest first. Removed members are not in the list.
 
         Args:
-            cursor: Where to go on, the `nextCursor` of the page before. Left out, the list starts
-                at its beginning.
-            limit: How many items a page holds at most.
+            cursor: The `nextCursor` of the previous page. Without it, the list starts at its
+                beginning.
+            limit: The maximum number of items on a page.
         """
         return AsyncListing(
             self._driver,
@@ -350,21 +352,20 @@ class Members:
     ) -> model.Member:
         """Add a member.
 
-        Adds a member to the organization, who acts by API keys of their own: `POST /v1/api-keys`
-        makes one with `memberId`. The role is `member` unless you say otherwise. An e-mail address
-        that a member has already is 409; one of somebody who was removed makes the same user a
-        member again, with the votes, posts and comments of before. An organization has at most
-        1,000 members (402 beyond).
+        Adds a member to the organization. `POST /v1/api-keys` with `memberId` makes an API key for
+        the member. The default role is `member`. The e-mail address of a present member is 409. The
+        address of a removed member makes the same user a member again, with the earlier votes,
+        posts and comments. An organization has at most 1,000 members (402 beyond).
 
-        Owners add anybody, admins add admins and members; anything else is 403 with `details.reason
-        = "role_insufficient"`.
+        Owners add members with any role, admins add admins and members. Anything else is 403 with
+        `details.reason = "role_insufficient"`.
 
         Args:
             email: The e-mail address, unique in the organization. It is trimmed and lower-cased.
-            name: The member's name, trimmed. It holds no control characters.
-            role: What the member may do beyond the feedback itself: owners manage all members and
-                their keys, admins those of admins and members. Owners and admins, the 50 oldest of
-                them, get an e-mail when a webhook is disabled.
+            name: The member's name, trimmed. It has no control characters.
+            role: The member's permissions beyond the feedback itself. Owners manage all members and
+                their keys. Admins manage admins and members, and their keys. The 50 oldest owners
+                and admins get an e-mail when a webhook is disabled.
         """
         return await self._driver.send(
             Call(
@@ -394,7 +395,7 @@ class Members:
     ) -> model.Member:
         """Read a member.
 
-        Returns one member. Somebody who was removed isn't there.
+        Returns one member. A removed member gets 404.
 
         Args:
             member_id: A member's id.
@@ -424,21 +425,22 @@ class Members:
     ) -> model.Member:
         """Change a member's role or name.
 
-        The role counts within a second everywhere. With it keys are revoked that one member made
-        for another whose keys the maker may not manage any more: what a demoted admin made for
-        others, and what an admin made for somebody who becomes an owner. The only owner can't get
-        another role: that is 409 with `details.reason = "last_owner"`. The e-mail address stays: by
-        it votes and comments are matched with contacts.
+        The new role takes effect everywhere within a second. The change also revokes keys that one
+        member made for another whose keys the maker may no longer manage. Examples are the keys
+        that a demoted admin made for others, and keys that an admin made for a new owner.
 
-        Owners change anybody, admins change admins and members, and make nobody an owner; anything
-        else is 403 with `details.reason = "role_insufficient"`.
+        The only owner cannot get another role: that is 409 with `details.reason = "last_owner"`.
+        The e-mail address cannot change, because it matches votes and comments with contacts.
+
+        Owners change all members. Admins change admins and members, and make no member an owner.
+        Anything else is 403 with `details.reason = "role_insufficient"`.
 
         Args:
             member_id: A member's id.
-            name: The member's name, trimmed. It holds no control characters.
-            role: What the member may do beyond the feedback itself: owners manage all members and
-                their keys, admins those of admins and members. Owners and admins, the 50 oldest of
-                them, get an e-mail when a webhook is disabled.
+            name: The member's name, trimmed. It has no control characters.
+            role: The member's permissions beyond the feedback itself. Owners manage all members and
+                their keys. Admins manage admins and members, and their keys. The 50 oldest owners
+                and admins get an e-mail when a webhook is disabled.
         """
         return await self._driver.send(
             Call(
@@ -470,13 +472,13 @@ class Members:
     ) -> model.DeletedResource:
         """Remove a member.
 
-        Removes the member and revokes their API keys, and those that they made for others: within a
-        second these are refused everywhere. Posts, votes and comments stay, under the same `userId`
-        and `authorUserId`. Name and address stay until you erase the member (`POST
-        /v1/members/{memberId}/erase`). The only owner can't be removed: that is 409 with
+        Removes the member and revokes their API keys and the keys that they made for others. Within
+        a second, every server refuses these keys. Posts, votes and comments stay, under the same
+        `userId` and `authorUserId`. Name and address stay until you erase the member (`POST
+        /v1/members/{memberId}/erase`). The only owner cannot be removed: that is 409 with
         `details.reason = "last_owner"`.
 
-        Owners remove anybody, admins remove admins and members; anything else is 403 with
+        Owners remove all members, admins remove admins and members. Anything else is 403 with
         `details.reason = "role_insufficient"`.
 
         Args:
@@ -507,16 +509,16 @@ class Members:
     ) -> model.DeletedResource:
         """Erase a removed member.
 
-        Erases the name and the e-mail address of a member who was removed before, the keyed hash of
-        the address on their votes and comments, and the names of their API keys. It is done when
-        this answers, and there is no way back. Repeating it changes nothing.
+        Erases the name and the e-mail address of a removed member, and the names of their API keys.
+        It also erases the keyed hash of the address on their votes and comments. The erasure is
+        complete when the request is answered, and cannot be undone. Repeating it changes nothing.
 
-        Their posts, votes and comments stay under the same `userId` and `authorUserId`; public
+        Their posts, votes and comments stay under the same `userId` and `authorUserId`. Public
         pages show "former team member" as the author. A contact or a visitor with the same address
-        stays, too: a contact has an erasure of its own. A member who is not removed yet is 409 with
+        stays, too. A contact has its own erasure. A member who is not removed yet is 409 with
         `details.reason = "member_not_removed"`.
 
-        Only for keys of owners and admins; anything else is 403 with `details.reason =
+        This needs the role owner or admin. Other keys get 403 with `details.reason =
         "role_insufficient"`.
 
         Args:
@@ -556,9 +558,9 @@ class Boards:
         Lists the organization's boards, oldest first.
 
         Args:
-            cursor: Where to go on, the `nextCursor` of the page before. Left out, the list starts
-                at its beginning.
-            limit: How many boards a page holds at most.
+            cursor: The `nextCursor` of the previous page. Without it, the list starts at its
+                beginning.
+            limit: The maximum number of boards on a page.
         """
         return AsyncListing(
             self._driver,
@@ -591,19 +593,20 @@ class Boards:
     ) -> model.Board:
         """Create a board.
 
-        Makes an empty board that shows its changelog and its roadmap, on no web page unless you say
-        `public`. Without `slug`, one is made from the name, with `-2`, `-3` and so on if it is
-        taken. A slug that you ask for and that another board of the organization has gets 409.
-        Unlike other creations, this one answers 200.
+        Makes an empty board that shows its changelog and its roadmap. The board appears on a web
+        page only if you set `public`. Without `slug`, the service makes one from the name, with
+        `-2`, `-3` and so on if it is taken. A requested slug that another board of the organization
+        has gets 409. Unlike other creations, this one answers 200.
 
         Args:
             name: The board's name, trimmed.
             slug: The board's name in addresses, unique in the organization.
-            description: What the board is for; empty if nobody said.
-            public: Whether everybody may read the board on the web, at `/b/{organization}/{board}`,
-                the organization by its slug or, if it has none, its id. A new board is private.
-            moderated: Whether posts and comments that end-users write on the board's web pages wait
-                as submissions until you approve them. Votes don't wait, nor does what is written by
+            description: The purpose of the board; empty if none was given.
+            public: Whether the board is public on the web, at `/b/{organization}/{board}`. The
+                address has the organization's slug or, without a slug, its id. A new board is
+                private.
+            moderated: Whether posts and comments of end-users on the board's web pages wait as
+                submissions until you approve them. Votes don't wait, nor do posts and comments from
                 this API. A new board isn't moderated.
         """
         return await self._driver.send(
@@ -636,7 +639,7 @@ class Boards:
     ) -> model.Board:
         """Read a board.
 
-        Reads one board.
+        Returns one board.
 
         Args:
             board_id: A board's id.
@@ -671,20 +674,21 @@ class Boards:
     ) -> model.Board:
         """Change a board.
 
-        Changes the members that you send. A new name leaves the slug as it is. A slug that another
+        Changes the members that you send. A new name leaves the slug unchanged. A slug that another
         board of the organization has gets 409.
 
         Args:
             board_id: A board's id.
             name: The board's name, trimmed.
             slug: The board's name in addresses, unique in the organization.
-            description: What the board is for; empty if nobody said.
+            description: The purpose of the board; empty if none was given.
             show_changelog: Whether the board shows its changelog.
             show_roadmap: Whether the board shows its roadmap.
-            public: Whether everybody may read the board on the web, at `/b/{organization}/{board}`,
-                the organization by its slug or, if it has none, its id. A new board is private.
-            moderated: Whether posts and comments that end-users write on the board's web pages wait
-                as submissions until you approve them. Votes don't wait, nor does what is written by
+            public: Whether the board is public on the web, at `/b/{organization}/{board}`. The
+                address has the organization's slug or, without a slug, its id. A new board is
+                private.
+            moderated: Whether posts and comments of end-users on the board's web pages wait as
+                submissions until you approve them. Votes don't wait, nor do posts and comments from
                 this API. A new board isn't moderated.
         """
         return await self._driver.send(
@@ -723,14 +727,14 @@ class Boards:
     ) -> model.DeletedResource:
         """Delete an empty board.
 
-        Removes a board for good. `confirmName` has to be the board's name, so that a wrong id does
-        no harm: 422 with the rule `match` otherwise. The board has to be empty: posts, changelog
-        entries or tags get 409 with `details.reason = "board_not_empty"` and how many there are of
-        each. Posts that were deleted before don't count and go with the board.
+        Removes a board for good. `confirmName` must be the board's name, as a protection against a
+        wrong id: 422 with the rule `match` otherwise. The board must be empty. If it has posts,
+        changelog entries or tags, the answer is 409 with `details.reason = "board_not_empty"` and
+        the number of each. Deleted posts do not count. They are removed with the board.
 
         Args:
             board_id: A board's id.
-            confirm_name: The board's name, exactly as it is.
+            confirm_name: The exact name of the board.
         """
         return await self._driver.send(
             Call(
@@ -768,15 +772,15 @@ class Tags:
     ) -> AsyncListing[model.Tag]:
         """List a board's tags.
 
-        Lists the tags of a board, oldest first: all of them in one answer, unless you ask for a
-        page with `limit` or `cursor`.
+        Lists the tags of a board, oldest first. The list comes whole, unless you ask for a page
+        with `limit` or `cursor`.
 
         Args:
             board_id: A board's id.
-            cursor: Where to go on, the `nextCursor` of the page before. Left out, the list starts
-                at its beginning.
-            limit: How many items a page holds at most; 25 if only `cursor` is given. Without either
-                the list comes whole.
+            cursor: The `nextCursor` of the previous page. Without it, the list starts at its
+                beginning.
+            limit: The maximum number of items on a page; 25 if only `cursor` is given. Without
+                `limit` and `cursor` the response has the whole list.
         """
         return AsyncListing(
             self._driver,
@@ -807,15 +811,15 @@ class Tags:
     ) -> model.Tag:
         """Create a tag.
 
-        Adds a tag to a board. The name has to be new on the board, without regard to case (409
-        otherwise). Without `color` the tag is grey. A board has at most 500 tags; one more is 409
-        with `details.reason = "tag_limit"`.
+        Adds a tag to a board. The name must be new on the board, ignoring case (409 otherwise).
+        Without `color` the tag is grey. A board has at most 500 tags. One more is 409 with
+        `details.reason = "tag_limit"`.
 
         Args:
             board_id: A board's id.
             name: The tag's name, trimmed, unique on its board without regard to case.
-            color: The tag's colour, as #rgb or #rrggbb in either case. A new tag is `#6b7280`, a
-                grey, without it.
+            color: The tag's colour, as #rgb or #rrggbb in either case. The default of a new tag is
+                `#6b7280`, a grey.
         """
         return await self._driver.send(
             Call(
@@ -848,15 +852,15 @@ class Tags:
     ) -> model.Tag:
         """Change a tag.
 
-        Renames or recolours a tag. Posts that carry it keep it. A name that another tag of the
-        board has gets 409.
+        Changes the name or the colour of a tag. Posts with the tag keep it. A name that another tag
+        of the board has gets 409.
 
         Args:
             board_id: A board's id.
             tag_id: A tag's id.
             name: The tag's name, trimmed, unique on its board without regard to case.
-            color: The tag's colour, as #rgb or #rrggbb in either case. A new tag is `#6b7280`, a
-                grey, without it.
+            color: The tag's colour, as #rgb or #rrggbb in either case. The default of a new tag is
+                `#6b7280`, a grey.
         """
         return await self._driver.send(
             Call(
@@ -887,7 +891,7 @@ class Tags:
     ) -> model.DeletedResource:
         """Delete a tag.
 
-        Removes a tag from its board and from every post that carries it. There is no way back.
+        Removes a tag from its board and from all posts. This cannot be undone.
 
         Args:
             board_id: A board's id.
@@ -933,31 +937,31 @@ class Posts:
     ) -> AsyncListing[model.Post]:
         """List a board's posts.
 
-        Lists the posts of a board. The filters go together: a post has to meet all of those that
-        you give. Posts that were merged are in the list, with the status `duplicate`; deleted ones
-        aren't. A contact or a tag that the organization doesn't have gets 404 with `details.field`.
+        Lists the posts of a board. A post must meet all filters that you send. Merged posts are in
+        the list, with the status `duplicate`. Deleted posts are not. A contact or a tag that the
+        organization does not have gets 404 with `details.field`.
 
-        The order `updated` is for a copy that is kept in step: see `GET /v1/posts`.
+        The order `updated` serves to keep a copy in step: see `GET /v1/posts`.
 
         Args:
             board_id: A board's id.
-            cursor: Where to go on, the `nextCursor` of the page before. Left out, the list starts
-                at its beginning.
-            limit: How many items a page holds at most.
-            q: Searches titles and texts. All the words have to occur, in either of the two and in
-                any order. Words are reduced to their English stems, so `exports` finds `exporting`.
+            cursor: The `nextCursor` of the previous page. Without it, the list starts at its
+                beginning.
+            limit: The maximum number of items on a page.
+            q: Searches titles and texts. All words must occur, in the title or the text and in any
+                order. Words are reduced to their English stems, so `exports` finds `exporting`.
             status: Only posts in any of these states, separated by commas: `open,planned`.
-            tag_ids: Only posts that carry any of these tags. Ids, separated by commas.
-            contact_id: Only posts that this contact is attached to.
-            updated_since: Only those whose `updatedAt` is this moment or later, in the order of
-                their changes, with a `syncCursor`.
-            include_deleted: Whether the answer has `deleted`, with those that were deleted, at
-                `updatedSince` or later where that is given. The list is in the order of their
-                changes then; another one is 422 with the rule `updated`.
-            sort: The order. Left out, it is `relevance` with `q`, `updated` with `updatedSince` or
+            tag_ids: Only posts with any of these tags. Ids, separated by commas.
+            contact_id: Only posts with this contact.
+            updated_since: Selects the items whose `updatedAt` is this time or later. The list is in
+                the order of changes and has a `syncCursor`.
+            include_deleted: Whether the response has `deleted`, the list of deleted items. With
+                `updatedSince`, it has the items deleted at that time or later. The list is then in
+                the order of changes; any other order is 422 with the rule `updated`.
+            sort: The order. The default is `relevance` with `q`, `updated` with `updatedSince` or
                 `includeDeleted`, and else `newest`.
-            currency: The ISO 4217 code of the currency whose revenue `sort=revenue` goes by. That
-                sort needs it, and no other takes it (422 otherwise).
+            currency: The ISO 4217 code of the currency whose revenue `sort=revenue` uses. That sort
+                needs it, and no other takes it (422 otherwise).
         """
         return AsyncListing(
             self._driver,
@@ -998,21 +1002,21 @@ class Posts:
     ) -> model.Post:
         """Create a post.
 
-        Puts a post on a board with the status `open` and the caller as its author. Emits
+        Adds a post to a board, with the status `open` and the caller as its author. Emits
         `post.created`.
 
-        `contactId` attaches the end-user whose feedback it is. The contact has to be the
-        organization's and the tags the board's: 404 otherwise, with the member's name in
-        `details.field`. The slug is made from the title, with `-2`, `-3` and so on if it is taken
-        on the board.
+        `contactId` names the end-user who gave the feedback. The contact must belong to the
+        organization and the tags to the board. Otherwise the answer is 404, with the member's name
+        in `details.field`. The service makes the slug from the title, with `-2`, `-3` and so on if
+        it is taken on the board.
 
         Args:
             board_id: A board's id.
             title: The post's title, trimmed.
-            body: The text, as a rich-text document, in its plain form, or both. Neither is made
-                from the other.
-            contact_id: The end-user whose feedback it is. Null is the same as leaving it out.
-            tag_ids: Ids of tags of the post's board. Repeated ones count once.
+            body: The text, as a rich-text document, in plain form, or both. The service derives
+                neither form from the other.
+            contact_id: The contact that gave the feedback. Null is the same as no value.
+            tag_ids: Ids of tags of the post's board. Repeated ids count once.
         """
         return await self._driver.send(
             Call(
@@ -1049,37 +1053,39 @@ class Posts:
     ) -> AsyncListing[model.Post]:
         """List all posts.
 
-        Lists the posts of the organization, on all boards. The filters go together: a post has to
-        meet all of those that you give. Deleted posts aren't in the list. A contact that the
-        organization doesn't have gets 404 with `details.field`.
+        Lists the posts of the organization, on all boards. A post must meet all filters that you
+        send. Deleted posts are not in the list. A contact that the organization does not have gets
+        404 with `details.field`.
 
-        **To keep a copy in step**, take the order `updated`, with `updatedSince` or without, and
-        walk to the end: store what is in `data`, and with `includeDeleted` remove what is in
-        `deleted`. Keep the `syncCursor` of the last page, and pass it as `cursor`, with the same
-        query, whenever you look again: what changed since comes, also where only counts changed,
-        and nothing is missed, however many write at once. What changes while you look may come
-        twice. A change comes as soon as no transaction is under way in the database that began to
-        write before it, which is some milliseconds later; while one lasts for longer, pages are
-        empty.
+        **To keep a copy in step**, follow these steps:
 
-        Filters choose among what changed: you aren't told that a post doesn't meet them any more,
-        so filter a copy yourself. Deletions are remembered for as long as deliveries are kept, 30
-        days unless your deployment sets another time. Who asks for them with an older `syncCursor`
-        gets 410 `ERR_GONE`, and so does everybody with one from before the database was restored
-        from a backup: read the list anew, without a cursor, and remove what doesn't come.
+        1. Read the list in the order `updated`, with or without `updatedSince`, to its end. 2.
+        Store the rows of `data`. With `includeDeleted`, remove the rows of `deleted`. 3. Keep the
+        `syncCursor` of the last page. The next time, pass it as `cursor` with the same query.
+
+        The next walk then returns all changes since, including changes of counts. No change is
+        missed, even with many writers. The same change may come twice. A change appears when all
+        transactions have ended that began to write before it, usually within milliseconds. During a
+        longer transaction, pages are empty.
+
+        Filters select among the changes. You get no notice when a post stops matching, so filter
+        your copy instead. Deletions are remembered as long as deliveries are kept, 30 days unless
+        your deployment sets another time. With `includeDeleted`, an older `syncCursor` gets 410
+        `ERR_GONE`. So does every `syncCursor` from before a restore of the database from a backup.
+        Then read the list anew without a cursor, and remove the rows that do not appear.
 
         Args:
-            cursor: Where to go on, the `nextCursor` of the page before. Left out, the list starts
-                at its beginning.
-            limit: How many items a page holds at most.
+            cursor: The `nextCursor` of the previous page. Without it, the list starts at its
+                beginning.
+            limit: The maximum number of items on a page.
             status: Only posts in any of these states, separated by commas: `open,planned`.
-            contact_id: Only posts that this contact is attached to.
-            updated_since: Only those whose `updatedAt` is this moment or later, in the order of
-                their changes, with a `syncCursor`.
-            include_deleted: Whether the answer has `deleted`, with those that were deleted, at
-                `updatedSince` or later where that is given. The list is in the order of their
-                changes then; another one is 422 with the rule `updated`.
-            sort: The order. Left out, it is `updated` with `updatedSince` or `includeDeleted`, and
+            contact_id: Only posts with this contact.
+            updated_since: Selects the items whose `updatedAt` is this time or later. The list is in
+                the order of changes and has a `syncCursor`.
+            include_deleted: Whether the response has `deleted`, the list of deleted items. With
+                `updatedSince`, it has the items deleted at that time or later. The list is then in
+                the order of changes; any other order is 422 with the rule `updated`.
+            sort: The order. The default is `updated` with `updatedSince` or `includeDeleted`, and
                 else `newest`.
         """
         return AsyncListing(
@@ -1113,9 +1119,8 @@ class Posts:
     ) -> model.Post:
         """Read a post.
 
-        Reads one post with its tags and counts. A post that was merged into another one stays
-        readable: its status is `duplicate` and `mergedIntoId` names the other. A deleted post
-        answers 404.
+        Returns one post with its tags and counts. A merged post stays readable: its status is
+        `duplicate`, and `mergedIntoId` names the target of the merge. A deleted post gets 404.
 
         Args:
             post_id: A post's id.
@@ -1150,24 +1155,24 @@ class Posts:
     ) -> model.Post:
         """Change a post.
 
-        Changes the members that you send. Any status may follow any other; one that differs from
-        the present status emits `post.status_changed`, and one that doesn't emits nothing.
+        Changes the members that you send. Any status may follow any other. A new status emits
+        `post.status_changed`, and the present status emits nothing.
 
         `body` is replaced as a whole: a body without `json` has none afterwards, and one without
-        `text` has an empty text. `tagIds` replaces the whole set. `contactId: null` takes the
-        contact off. A slug that another post of the board has gets 409.
+        `text` has an empty text. `tagIds` replaces the whole set. `contactId: null` removes the
+        contact from the post. A slug that another post of the board has gets 409.
 
         Args:
             post_id: A post's id.
             title: The post's title, trimmed.
             slug: The post's title in addresses, unique on its board.
-            status: Where the post stands. Posts start as `open`; a merge makes its sources
+            status: The status of the post. Posts start as `open`; a merge sets its sources to
                 `duplicate`.
-            body: The text, as a rich-text document, in its plain form, or both. Neither is made
-                from the other.
-            contact_id: The end-user whose feedback it is; null takes the contact off.
+            body: The text, as a rich-text document, in plain form, or both. The service derives
+                neither form from the other.
+            contact_id: The contact that gave the feedback; null removes it.
             hide_from_roadmap: Whether the roadmap leaves the post out.
-            tag_ids: Ids of tags of the post's board. Repeated ones count once.
+            tag_ids: Ids of tags of the post's board. Repeated ids count once.
         """
         return await self._driver.send(
             Call(
@@ -1204,8 +1209,8 @@ class Posts:
     ) -> model.DeletedResource:
         """Delete a post.
 
-        Deletes a post. From then on it is gone for every operation, and from the changelog entries
-        that link it. Its slug is free again. No event is emitted, and there is no way back.
+        Deletes a post for good. No operation finds it any more, and it leaves the changelog entries
+        that link it. Its slug is free again. No event is emitted.
 
         Args:
             post_id: A post's id.
@@ -1236,22 +1241,22 @@ class Posts:
     ) -> model.Post:
         """Merge posts into this one.
 
-        Merges other posts of the same board, the sources, into the one in the path, all of them or
-        none. Their votes move over, one a voter, and their comments with the replies. Each source
-        becomes `duplicate` with `mergedIntoId`, which emits `post.status_changed` unless it was
-        `duplicate` already. Votes and comments that are put on a source later go to the post it was
-        merged into.
+        Merges other posts of the same board, the sources, into the post in the path. It merges all
+        of them or none. Their votes move over, one per voter, and their comments with the replies.
+        Each source becomes `duplicate` with `mergedIntoId`. This emits `post.status_changed` unless
+        the source was `duplicate` already. Later votes and comments on a source go to the target of
+        the merge.
 
-        A source that doesn't exist gets 404 with `details.field = "sourceIds"`. A post of another
+        A source that does not exist gets 404 with `details.field = "sourceIds"`. A post of another
         board gets 422 with the rule `sameBoard`, and the post in the path 422 with the rule
-        `notTarget`. A source that is merged into this post already is left alone, so it is safe to
-        repeat. One that is merged into another post gets 409 with `details.reason =
-        "already_merged"`. If the post in the path is itself merged, that is 409 with
+        `notTarget`. A source that is already merged into this post stays as it is, so the request
+        is safe to repeat. A source that is merged into another post gets 409 with `details.reason =
+        "already_merged"`. If the post in the path is itself merged, the answer is 409 with
         `details.reason = "target_merged"`.
 
         Args:
             post_id: A post's id.
-            source_ids: Ids of the posts to merge into this one. Repeated ones count once.
+            source_ids: Ids of the posts to merge into this post. Repeated ids count once.
         """
         return await self._driver.send(
             Call(
@@ -1288,14 +1293,14 @@ class Votes:
     ) -> AsyncListing[model.ListedVote]:
         """List a post's votes.
 
-        Lists the votes on a post, newest first, those of contacts with who the contact is and what
-        they pay. A post that was merged has none: they moved to the post it was merged into.
+        Lists the votes on a post, newest first. The vote of a contact includes the contact, with
+        plan and revenue. A merged post has no votes, because they moved to the target of the merge.
 
         Args:
             post_id: A post's id.
-            cursor: Where to go on, the `nextCursor` of the page before. Left out, the list starts
-                at its beginning.
-            limit: How many items a page holds at most.
+            cursor: The `nextCursor` of the previous page. Without it, the list starts at its
+                beginning.
+            limit: The maximum number of items on a page.
         """
         return AsyncListing(
             self._driver,
@@ -1327,24 +1332,26 @@ class Votes:
     ) -> model.Vote:
         """Vote for a post.
 
-        Puts the caller's vote on the post: 201 and `vote.created`. If it is there already, nothing
-        changes, nothing is emitted, and the answer is 200 with that vote; so it is safe to repeat.
+        Adds the caller's vote to the post: 201 and `vote.created`. If the vote exists already,
+        nothing changes and no event is emitted. The answer is then 200 with that vote, so the
+        request is safe to repeat.
 
-        Without a body, or with an empty one, the caller is the member that the key belongs to. With
-        `contactId` or `externalUserId`, not both, it is the vote of that contact: 404 where there
-        is none. With `createContact` the contact of an `externalUserId` is identified, as by `POST
-        /v1/contacts/identify` without a trait, and so made if it isn't there, in the same
-        transaction. A person has one vote, also where they are a member, a contact and a voter of
-        the public flow with one e-mail address: then the vote that is there stays, whoever's it is.
+        Without a body, or with an empty one, the voter is the key's member. With `contactId` or
+        `externalUserId`, not both, the voter is that contact (404 if it does not exist). With
+        `createContact`, the service identifies the contact of an `externalUserId`, as `POST
+        /v1/contacts/identify` does without a trait. A new contact is then made in the same
+        transaction.
 
-        For a post that was merged, this votes for the one it was merged into: see `postId` of the
-        answer.
+        A person has one vote. This holds even if a member, a contact and a voter of the public flow
+        share one e-mail address. If any of them has voted, that vote stays.
+
+        For a merged post, the vote goes to the target of the merge: see `postId` of the answer.
 
         Args:
             post_id: A post's id.
             contact_id: The contact that votes.
             external_user_id: Your own id for the contact that votes.
-            create_contact: Whether a contact with that `externalUserId` is made if there is none.
+            create_contact: Whether to create a contact if none has that `externalUserId`.
                 `createContact` needs `externalUserId`.
         """
         return await self._driver.send(
@@ -1376,15 +1383,17 @@ class Votes:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> model.RetractedVote:
-        """Take the vote back.
+        """Remove a vote.
 
-        Takes the caller's vote off the post. Without a vote there nothing happens and `id` is null,
-        so it is safe to repeat. No event is emitted. With `contactId` or `externalUserId`, not
-        both, it is that contact's vote. A `contactId` that isn't there is 404; who has an
-        `externalUserId` that we don't know has no vote.
+        Removes the caller's vote from the post. If there is no vote, nothing happens and `id` is
+        null, so the request is safe to repeat. No event is emitted.
 
-        For a post that was merged, this takes the vote off the one it was merged into: see `postId`
-        of the answer.
+        With `contactId` or `externalUserId`, not both, it removes that contact's vote. A
+        `contactId` that does not exist is 404. A contact with an unknown `externalUserId` has no
+        vote.
+
+        For a merged post, it removes the vote from the target of the merge: see `postId` of the
+        answer.
 
         Args:
             post_id: A post's id.
@@ -1431,23 +1440,23 @@ class Comments:
 
         Lists the comments on a post as threads: the oldest top-level comment first, each directly
         followed by its replies, oldest first. Deleted comments are in the list, as tombstones. A
-        post that was merged has none: they moved to the post it was merged into, in whose list they
-        come as changed.
+        merged post has no comments, because they moved to the target of the merge. They appear in
+        the target's list as changed.
 
-        With `updatedSince` or `includeDeleted` the comments come in the order of their changes
-        instead, and deleted ones aren't among them: with `includeDeleted` they come as `deleted`.
-        Keep the `syncCursor`, as `GET /v1/posts` tells.
+        With `updatedSince` or `includeDeleted`, the comments come in the order of their changes
+        instead, without deleted ones. With `includeDeleted`, these come as `deleted`. Keep the
+        `syncCursor`, as described at `GET /v1/posts`.
 
         Args:
             post_id: A post's id.
-            cursor: Where to go on, the `nextCursor` of the page before. Left out, the list starts
-                at its beginning.
-            limit: How many items a page holds at most.
-            updated_since: Only those whose `updatedAt` is this moment or later, in the order of
-                their changes, with a `syncCursor`.
-            include_deleted: Whether the answer has `deleted`, with those that were deleted, at
-                `updatedSince` or later where that is given. The list is in the order of their
-                changes then; another one is 422 with the rule `updated`.
+            cursor: The `nextCursor` of the previous page. Without it, the list starts at its
+                beginning.
+            limit: The maximum number of items on a page.
+            updated_since: Selects the items whose `updatedAt` is this time or later. The list is in
+                the order of changes and has a `syncCursor`.
+            include_deleted: Whether the response has `deleted`, the list of deleted items. With
+                `updatedSince`, it has the items deleted at that time or later. The list is then in
+                the order of changes; any other order is 422 with the rule `updated`.
         """
         return AsyncListing(
             self._driver,
@@ -1484,21 +1493,20 @@ class Comments:
         """Comment on a post.
 
         Adds a comment by the caller, or a reply if `parentId` names a comment of the same post.
-        Replies nest one level: a reply to a reply is 422. Emits `comment.created` for both.
+        Replies nest one level: a reply to a reply is 422. Both emit `comment.created`.
 
-        With `contactId` or `externalUserId` it is by that contact, as with votes. Its
-        `authorUserId` is then that of a guest, a user who isn't a member, one for each person.
+        With `contactId` or `externalUserId`, the author is that contact, as with votes.
+        `authorUserId` then names a guest, a user who is not a member. Each person has one guest.
 
-        For a post that was merged, the comment goes to the one it was merged into: see `postId` of
-        the answer.
+        For a merged post, the comment goes to the target of the merge: see `postId` of the answer.
 
         Args:
             post_id: A post's id.
             contact_id: The contact that comments.
             external_user_id: Your own id for the contact that comments.
-            create_contact: Whether a contact with that `externalUserId` is made if there is none.
+            create_contact: Whether to create a contact if none has that `externalUserId`.
                 `createContact` needs `externalUserId`.
-            parent_id: The comment to reply to. Null is the same as leaving it out.
+            parent_id: The parent comment. Null is the same as no value.
         """
         return await self._driver.send(
             Call(
@@ -1530,8 +1538,8 @@ class Comments:
     ) -> model.Comment:
         """Read a comment.
 
-        Reads one comment. A deleted one is a tombstone, as in the list of comments; those of a
-        deleted post are gone.
+        Returns one comment. A deleted comment is a tombstone, as in the list of comments. Comments
+        of a deleted post get 404.
 
         Args:
             comment_id: A comment's id.
@@ -1561,9 +1569,9 @@ class Comments:
         """Edit a comment.
 
         Replaces the text of a comment as a whole: a body without `json` has none afterwards. This
-        is possible for 15 minutes from `createdAt`, unless your deployment sets another time; after
-        that it is 403 `ERR_FORBIDDEN` with `details.reason = "edit_window_expired"`. A deleted
-        comment answers 404. No event is emitted.
+        is possible for 15 minutes from `createdAt`, unless your deployment sets another time. Later
+        edits get 403 `ERR_FORBIDDEN` with `details.reason = "edit_window_expired"`. A deleted
+        comment gets 404. No event is emitted.
 
         Args:
             comment_id: A comment's id.
@@ -1597,10 +1605,10 @@ class Comments:
     ) -> model.DeletedResource:
         """Delete a comment.
 
-        Leaves a tombstone, which is still in the list of comments: it keeps `id`, `postId`,
-        `parentId` and `createdAt`, gets `deletedAt`, and loses its body and its author for good.
-        Replies stay. The post's `commentCount` goes down by one. A comment that is deleted already
-        answers 404. No event is emitted.
+        Replaces the comment by a tombstone, which stays in the list of comments. The tombstone
+        keeps `id`, `postId`, `parentId` and `createdAt`, and gets `deletedAt`. It loses its body
+        and its author for good. Replies stay. The post's `commentCount` goes down by one. A comment
+        that is deleted already gets 404. No event is emitted.
 
         Args:
             comment_id: A comment's id.
@@ -1636,19 +1644,19 @@ class Submissions:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> AsyncListing[model.Submission]:
-        """List what waits to be looked at.
+        """List submissions that wait for review.
 
-        Lists posts and comments that end-users have written on your web pages and that wait until
-        you approve or reject them, the oldest first: those of moderated boards, and those with one
-        of your `blockedWords`. Until then they are in no other list, no count, no search, no event
-        and on no page. At most 1,000 wait, 20 of one person; further ones are refused where they
-        are written.
+        Lists posts and comments that end-users wrote on your web pages, oldest first. They wait
+        until you approve or reject them. A submission waits if its board is moderated, or if it
+        contains one of your `blockedWords`. While it waits, it is in no other list, count, search,
+        event or page. At most 1,000 submissions wait, at most 20 of one person. The web page
+        refuses further ones.
 
         Args:
-            board_id: Only what is for this board.
-            cursor: Where to go on, the `nextCursor` of the page before. Left out, the list starts
-                at its beginning.
-            limit: How many items a page holds at most.
+            board_id: Only submissions for this board.
+            cursor: The `nextCursor` of the previous page. Without it, the list starts at its
+                beginning.
+            limit: The maximum number of items on a page.
         """
         return AsyncListing(
             self._driver,
@@ -1675,13 +1683,12 @@ class Submissions:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> model.Submission:
-        """Read what waits.
+        """Read a submission.
 
-        Reads one post or comment that waits. Once it is approved or rejected it isn't there any
-        more.
+        Returns one waiting post or comment. After its approval or rejection it gets 404.
 
         Args:
-            submission_id: The id of what waits.
+            submission_id: A submission's id.
         """
         return await self._driver.send(
             Call(
@@ -1703,13 +1710,13 @@ class Submissions:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> model.DeletedResource:
-        """Reject what waits.
+        """Reject a submission.
 
-        Removes a post or comment that waits, for good. Nobody is told, no event is emitted, and
-        nothing is kept of it but that somebody has rejected it.
+        Removes a waiting post or comment for good. The author gets no notice, and no event is
+        emitted. Only an entry in the audit trail records the rejection.
 
         Args:
-            submission_id: The id of what waits.
+            submission_id: A submission's id.
         """
         return await self._driver.send(
             Call(
@@ -1733,16 +1740,19 @@ class Submissions:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> model.ApprovedSubmission:
-        """Approve what waits.
+        """Approve a submission.
 
-        Has a post or comment appear as if it was written just now, with its event, and with the
-        contact of who has opted in to hear of it. Also while the organization is `publicClosed`. Of
-        two who approve it at once one gets 404. While its board isn't public it goes on waiting:
-        409 with `details.reason = "board_not_public"`. What waits goes with its post or its board,
-        and along with a post that is merged into another one.
+        Publishes a waiting post or comment as if it was written just now, and emits its event. If
+        the author has opted in to e-mails, the author also becomes a contact. Approval works while
+        the organization is `publicClosed`, too. If two requests approve the same submission at
+        once, one gets 404.
+
+        If the board is not public any more, the submission keeps waiting: 409 with `details.reason
+        = "board_not_public"`. A submission is deleted with its post or its board. If its post is
+        merged into another one, the submission moves along.
 
         Args:
-            submission_id: The id of what waits.
+            submission_id: A submission's id.
         """
         return await self._driver.send(
             Call(
@@ -1778,22 +1788,22 @@ class Changelog:
     ) -> AsyncListing[model.ChangelogEntry]:
         """List a board's changelog.
 
-        Lists the changelog entries of a board, newest first by creation. Drafts and scheduled ones
-        are in the list.
+        Lists the changelog entries of a board, newest first by creation. Drafts and scheduled
+        entries are in the list.
 
-        With `updatedSince` or `includeDeleted` they come in the order of their changes instead.
-        Keep the `syncCursor`, as `GET /v1/posts` tells.
+        With `updatedSince` or `includeDeleted`, they come in the order of their changes instead.
+        Keep the `syncCursor`, as described at `GET /v1/posts`.
 
         Args:
             board_id: A board's id.
-            cursor: Where to go on, the `nextCursor` of the page before. Left out, the list starts
-                at its beginning.
-            limit: How many items a page holds at most.
-            updated_since: Only those whose `updatedAt` is this moment or later, in the order of
-                their changes, with a `syncCursor`.
-            include_deleted: Whether the answer has `deleted`, with those that were deleted, at
-                `updatedSince` or later where that is given. The list is in the order of their
-                changes then; another one is 422 with the rule `updated`.
+            cursor: The `nextCursor` of the previous page. Without it, the list starts at its
+                beginning.
+            limit: The maximum number of items on a page.
+            updated_since: Selects the items whose `updatedAt` is this time or later. The list is in
+                the order of changes and has a `syncCursor`.
+            include_deleted: Whether the response has `deleted`, the list of deleted items. With
+                `updatedSince`, it has the items deleted at that time or later. The list is then in
+                the order of changes; any other order is 422 with the rule `updated`.
         """
         return AsyncListing(
             self._driver,
@@ -1829,22 +1839,22 @@ class Changelog:
     ) -> model.ChangelogEntry:
         """Create a changelog entry.
 
-        Puts an entry in the board's changelog. With `publishedAt` null or left out it is a draft. A
-        past or present moment publishes it at once, which emits `changelog.published`; a future one
-        schedules that.
+        Adds an entry to the board's changelog. Without `publishedAt`, or with null, the entry is a
+        draft. A past or present time publishes it at once, which emits `changelog.published`. A
+        future time schedules the publication.
 
-        Without `slug`, one is made from the title, with `-2`, `-3` and so on if it is taken. A slug
-        that you ask for and that another entry of the board has gets 409.
+        Without `slug`, the service makes one from the title, with `-2`, `-3` and so on if it is
+        taken. A requested slug that another entry of the board has gets 409.
 
         Args:
             board_id: A board's id.
             title: The entry's title, trimmed.
             slug: The entry's title in addresses, unique on its board.
-            version: The version that the entry is about. Null is the same as leaving it out.
-            body: The text, as a rich-text document, in its plain form, or both. Neither is made
-                from the other.
-            published_at: When to publish the entry, at once if that is past. Null is the same as
-                leaving it out: a draft.
+            version: The version that the entry describes. Null is the same as no value.
+            body: The text, as a rich-text document, in plain form, or both. The service derives
+                neither form from the other.
+            published_at: The time of publication. A past time publishes the entry at once. Null or
+                no value makes it a draft.
         """
         return await self._driver.send(
             Call(
@@ -1876,7 +1886,7 @@ class Changelog:
     ) -> model.ChangelogEntry:
         """Read a changelog entry.
 
-        Reads one changelog entry with the posts that it links, in whichever state it is.
+        Returns one changelog entry with the posts that it links, in any state.
 
         Args:
             entry_id: A changelog entry's id.
@@ -1913,20 +1923,25 @@ class Changelog:
         none afterwards, and one without `text` has an empty text. A slug that another entry of the
         board has gets 409.
 
-        `publishedAt` works in any state. A past or present moment publishes the entry at once,
-        which emits `changelog.published` unless the entry was published already. A future one
-        schedules it: until then it is not published. Null makes it a draft again. A publication
-        that was pending is cancelled in each case. The status of linked posts stays as it is.
+        `publishedAt` works in any state and cancels a pending publication:
+
+        - A past or present time publishes the entry at once, which emits `changelog.published`
+        unless the entry was
+          published already.
+        - A future time schedules the entry. Until then it is not published.
+        - Null makes the entry a draft again.
+
+        The status of linked posts does not change.
 
         Args:
             entry_id: A changelog entry's id.
             title: The entry's title, trimmed.
             slug: The entry's title in addresses, unique on its board.
-            version: The version that the entry is about; null takes it off.
-            body: The text, as a rich-text document, in its plain form, or both. Neither is made
-                from the other.
-            published_at: When to publish the entry, at once if that is past; null makes it a draft
-                again.
+            version: The version that the entry describes; null removes it.
+            body: The text, as a rich-text document, in plain form, or both. The service derives
+                neither form from the other.
+            published_at: The time of publication. A past time publishes the entry at once. Null
+                makes it a draft again.
         """
         return await self._driver.send(
             Call(
@@ -1961,8 +1976,8 @@ class Changelog:
     ) -> model.DeletedResource:
         """Delete a changelog entry.
 
-        Removes the entry with its links for good; the posts stay. If its publication was pending,
-        it is cancelled.
+        Removes the entry and its links for good. The posts stay. A pending publication is
+        cancelled.
 
         Args:
             entry_id: A changelog entry's id.
@@ -1994,14 +2009,13 @@ class Changelog:
     ) -> model.ChangelogEntry:
         """Link posts to a changelog entry.
 
-        Replaces all the posts that the entry links, in the order that you send; an empty list
-        unlinks all. The posts may be of any board of the organization. One that doesn't exist or
-        was deleted gets 404 with `details.field = "postIds"`. The status of the posts stays as it
-        is.
+        Replaces all posts that the entry links, in the order of the request. An empty list unlinks
+        all posts. The posts may belong to any board of the organization. A missing or deleted post
+        gets 404 with `details.field = "postIds"`. The status of the posts does not change.
 
         Args:
             entry_id: A changelog entry's id.
-            post_ids: Ids of all the posts to link, in order. Repeated ones count once.
+            post_ids: Ids of all posts to link, in order. Repeated ids count once.
         """
         return await self._driver.send(
             Call(
@@ -2047,29 +2061,29 @@ class Contacts:
     ) -> AsyncListing[model.Contact]:
         """List contacts.
 
-        Lists the organization's contacts. The filters go together: a contact has to meet all of
-        those that you give.
+        Lists the organization's contacts. A contact has to match all filters of the request.
 
-        The order `updated` is for a copy that is kept in step: see `GET /v1/posts`. That
-        `lastSeenAt` advances is no change there.
+        The order `updated` is for a copy that stays in step: see `GET /v1/posts`. A later
+        `lastSeenAt` alone is no change there.
 
         Args:
-            cursor: Where to go on, the `nextCursor` of the page before. Left out, the list starts
-                at its beginning.
-            limit: How many items a page holds at most.
-            q: Only contacts with this text anywhere in the e-mail address or the name, without
-                regard to case.
-            plan: Only contacts on any of these plans, separated by commas. A plan that has a comma
-                in its name can't be asked for.
-            external_user_id: Only the contact with this id of yours.
-            email: Only contacts with exactly this e-mail address, without regard to case.
-            source: Only contacts that came in this way.
+            cursor: The `nextCursor` of the previous page. Without it, the list starts at its
+                beginning.
+            limit: The maximum number of items on a page.
+            q: Only contacts with this text anywhere in the e-mail address or the name. Case does
+                not matter.
+            plan: Only contacts on any of these plans, separated by commas. The filter cannot name a
+                plan with a comma in its name.
+            external_user_id: Only the contact with this id of your own.
+            email: Only contacts with exactly this e-mail address. Case does not matter.
+            source: Only contacts with this source.
             consent_basis: Only contacts that are kept on this lawful basis.
             updated_since: Only contacts whose `updatedAt` is this moment or later.
-            include_deleted: Whether the answer has `deleted`, with those that were deleted, at
-                `updatedSince` or later where that is given. The list is in the order of their
-                changes then; another one is 422 with the rule `updated`.
-            sort: The order. Left out, it is `updated` with `includeDeleted`, and else `created`.
+            include_deleted: Whether the response has `deleted`, the list of deleted items. With
+                `updatedSince`, it has the items deleted at that time or later. The list is then in
+                the order of changes; any other order is 422 with the rule `updated`.
+            sort: The order. The default is `updated` with `includeDeleted`, and otherwise
+                `created`.
         """
         return AsyncListing(
             self._driver,
@@ -2113,20 +2127,20 @@ class Contacts:
     ) -> model.Contact:
         """Create a contact.
 
-        Inserts a contact, always, with the source `admin` and the consent basis `admin_created`,
-        and emits `contact.created`. To have a contact found by your own id for it, identify it
-        instead. An `externalUserId` that another contact of the organization has gets 409. The
-        plan's contact cap applies (402).
+        Inserts a contact with the source `admin` and the consent basis `admin_created`, and emits
+        `contact.created`. Each request inserts a contact. To find a contact by your own id instead,
+        identify it. If another contact of the organization has the `externalUserId`, the request
+        gets 409. The plan's contact cap applies (402).
 
         Args:
             email: The e-mail address. It is trimmed and lower-cased.
             name: The name. It is trimmed.
-            plan: The plan that the end-user is on with you. It is trimmed.
+            plan: The end-user's plan with you. It is trimmed.
             mrr_cents: Monthly recurring revenue, in cents of `currency`.
             currency: The ISO 4217 code of the currency of `mrrCents`.
-            metadata: Your own keys with any JSON values, at most 256 KiB in all. Numbers and the
-                order of keys are kept as they are sent.
-            external_user_id: Your own id for the end-user. Null is the same as leaving it out.
+            metadata: Your own keys with any JSON values, at most 256 KiB in total. The service
+                keeps numbers and the order of keys unchanged.
+            external_user_id: Your own id for the end-user. Null is the same as no value.
         """
         return await self._driver.send(
             Call(
@@ -2166,28 +2180,33 @@ class Contacts:
     ) -> model.Contact:
         """Identify a contact.
 
-        Tells us about one of your end-users by your own id for them. Call it whenever you see them,
-        for example on every page load: it is idempotent.
+        Reports one of your end-users by your own id. Call it whenever your product sees the
+        end-user, for example on every page load. The operation is idempotent.
 
-        If the organization has no contact with that `externalUserId`, one is inserted (201,
-        `contact.created`). This is the only case that a plan's contact cap applies to (402).
-        Otherwise the contact is returned (200) after filling in what was unknown: a trait that is
-        null takes the value that you send, and a trait that has a value keeps it. `mrrCents` with
-        `currency` count as one trait. `metadata` is filled key by key, in the order in which you
-        send it: a key that the contact hasn't, or whose value is null, takes yours. What would come
-        to more than 100 keys or 256 KiB then is left out, and the answer is 200 all the same. If
-        that changed anything, `contact.updated` is emitted; if not, only `lastSeenAt` advances. To
-        overwrite a trait, PATCH the contact.
+        If the organization has no contact with this `externalUserId`, the service inserts one (201,
+        `contact.created`). Only then does the plan's contact cap apply (402).
+
+        Otherwise the service fills the unknown traits of the contact and returns it (200):
+
+        - A trait that is null takes the value of the request. A trait that has a value keeps it.
+        - `mrrCents` and `currency` count as one trait.
+        - `metadata` is filled key by key, in the order of the request. A key that is missing or
+        null in the contact
+          takes the value of the request.
+        - A key that would exceed 100 keys or 256 KiB is left out. The answer is still 200.
+
+        If a trait changes, the service emits `contact.updated`. Otherwise only `lastSeenAt`
+        advances. To overwrite a trait, PATCH the contact.
 
         Args:
             external_user_id: Your own id for the end-user.
             email: The e-mail address. It is trimmed and lower-cased.
             name: The name. It is trimmed.
-            plan: The plan that the end-user is on with you. It is trimmed.
+            plan: The end-user's plan with you. It is trimmed.
             mrr_cents: Monthly recurring revenue, in cents of `currency`.
             currency: The ISO 4217 code of the currency of `mrrCents`.
-            metadata: Your own keys with any JSON values, at most 256 KiB in all. Numbers and the
-                order of keys are kept as they are sent.
+            metadata: Your own keys with any JSON values, at most 256 KiB in total. The service
+                keeps numbers and the order of keys unchanged.
         """
         return await self._driver.send(
             Call(
@@ -2219,27 +2238,32 @@ class Contacts:
     ) -> List[model.IdentifiedContact]:
         """Identify up to 100 contacts.
 
-        Tells us about up to 100 of your end-users at once, for an import or a sync: each item has
-        the effect of a request to `POST /v1/contacts/identify`, in the order of the list, with its
-        rules, its events and its share of the plan's contact cap. The request counts as one towards
-        the rate limit.
+        Reports up to 100 of your end-users at once, for an import or a sync. Each item has the
+        effect of a request to `POST /v1/contacts/identify`, with the same rules, events and contact
+        cap. Items take effect in the order of the list. The request counts as one towards the rate
+        limit.
 
-        The answer is 200 with a result for each item, in the same order: the contact, and whether
-        it was `created`, or the `error` that the item alone would have been answered with. What is
-        wrong with one item doesn't keep the others from taking effect; a list that isn't one of 1
-        to 100 objects is 422 for the whole. An item's `error` names its members as they stand in
-        the item, `email` and not `contacts[3].email`.
+        The answer is 200 with one result per item, in the same order. A result has the contact and
+        `created`, or the `error` that a request for this item alone would get. An item with an
+        error does not affect the others. A list that does not consist of 1 to 100 objects gets 422
+        as a whole. The `error` names members as they stand in the item, for example `email` and not
+        `contacts[3].email`.
 
-        Items take effect one by one and not all or none. When the answer is lost, send the list
-        again: to identify is harmless to repeat, so there is no `Idempotency-Key`. Also send again,
-        later, the items with `ERR_RATE_LIMITED`, `ERR_UNAVAILABLE` or `ERR_INTERNAL`; an answer of
-        one of these codes for the whole says that no item is known to have taken effect. An item
-        with `ERR_PAYLOAD_TOO_LARGE` wasn't looked at, because the contacts before it come to 8 MiB
-        of metadata: send it in a list of its own.
+        Items take effect one by one, and not all or none. If the answer is lost, send the list
+        again. Identify is safe to repeat, so there is no `Idempotency-Key`.
+
+        Some errors need another request:
+
+        - `ERR_RATE_LIMITED`, `ERR_UNAVAILABLE` or `ERR_INTERNAL`: send the item again later. If the
+        whole request
+          gets one of these codes, no item is known to have taken effect.
+        - `ERR_PAYLOAD_TOO_LARGE`: the service skipped the item, because the contacts before it come
+        to 8 MiB of
+          metadata. Send it in a separate list.
 
         Args:
-            contacts: Whom to identify. Each item is judged by itself, and what is wrong with it
-                stands in its result.
+            contacts: The contacts to identify. Each item is validated separately, and its result
+                has its error.
         """
         return await self._driver.send(
             Call(
@@ -2265,10 +2289,10 @@ class Contacts:
     ) -> model.ContactDetail:
         """Read a contact.
 
-        Reads one contact with what it has done. `postCount` is exact. `voteCount` and
-        `commentCount` are the contact's own votes and comments, which is exact, and those of
-        members and the public flow that go by its e-mail address, which doesn't find what was done
-        under another one.
+        Reads one contact with the counts of its activity. `postCount` is exact. `voteCount` and
+        `commentCount` include the contact's own votes and comments, and this part is exact. They
+        also include votes and comments of members and of public boards with the contact's e-mail
+        address. Activity under another address does not count.
 
         Args:
             contact_id: A contact's id.
@@ -2303,21 +2327,21 @@ class Contacts:
     ) -> model.Contact:
         """Change a contact.
 
-        Overwrites the members that you send, whatever was there before; null empties one.
-        `metadata` is replaced as a whole and can't be null; send `{}` to empty it. `mrrCents` and
-        `currency` come together. Emits `contact.updated` if a trait changes. An `externalUserId`
-        that another contact of the organization has gets 409.
+        Overwrites the members in the request, even if they have a value; null empties a member.
+        `metadata` is replaced as a whole and cannot be null. Send `{}` to empty it. `mrrCents` and
+        `currency` come together. The service emits `contact.updated` if a trait changes. If another
+        contact of the organization has the `externalUserId`, the request gets 409.
 
         Args:
             contact_id: A contact's id.
             email: The e-mail address. It is trimmed and lower-cased.
             name: The name. It is trimmed.
-            plan: The plan that the end-user is on with you. It is trimmed.
+            plan: The end-user's plan with you. It is trimmed.
             mrr_cents: Monthly recurring revenue, in cents of `currency`.
             currency: The ISO 4217 code of the currency of `mrrCents`.
-            metadata: Your own keys with any JSON values, at most 256 KiB in all. Numbers and the
-                order of keys are kept as they are sent.
-            external_user_id: Your own id for the end-user; null takes it off.
+            metadata: Your own keys with any JSON values, at most 256 KiB in total. The service
+                keeps numbers and the order of keys unchanged.
+            external_user_id: Your own id for the end-user; null removes it.
         """
         return await self._driver.send(
             Call(
@@ -2354,8 +2378,8 @@ class Contacts:
     ) -> model.DeletedResource:
         """Delete a contact.
 
-        Removes a contact for good and emits `contact.deleted`. The posts that it was attached to
-        stay, with `contactId` null.
+        Removes a contact for good and emits `contact.deleted`. The contact's posts stay, with
+        `contactId` null.
 
         Args:
             contact_id: A contact's id.
@@ -2390,9 +2414,9 @@ class Contacts:
 
         Args:
             contact_id: A contact's id.
-            cursor: Where to go on, the `nextCursor` of the page before. Left out, the list starts
-                at its beginning.
-            limit: How many items a page holds at most.
+            cursor: The `nextCursor` of the previous page. Without it, the list starts at its
+                beginning.
+            limit: The maximum number of items on a page.
         """
         return AsyncListing(
             self._driver,
@@ -2419,20 +2443,27 @@ class Contacts:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> model.SubjectRequest:
-        """Export all there is about a person.
+        """Export all data about a person.
 
-        Begins to collect all that is kept about the person that a contact is: the contact with its
-        traits, its posts, votes and comments, those that have a keyed hash of its e-mail address
-        without being another contact's, and the events that name any of these, with their
-        deliveries. It goes on in the background: read the receipt until it is `completed`, then its
-        records. They are kept encrypted, and for 7 days.
+        Starts an export of all data about the person behind a contact:
 
-        While an export of the contact runs, to ask again answers with its receipt and begins
-        nothing. It stops where the contact is deleted meanwhile, `stoppedReason` is
-        `contact_deleted`. Other contacts with the same address have exports of their own: the
-        receipt names them.
+        - the contact with its traits and its choice of e-mails
+        - its posts, votes and comments
+        - posts, votes and comments that are known only by the keyed hash of its e-mail address,
+        unless they belong to
+          another contact
+        - submissions that wait for review
+        - events that name any of these, with their deliveries
 
-        Only for keys of owners and admins; anything else is 403 with `details.reason =
+        The export runs in the background. Read the receipt until it is `completed`, then read the
+        records. The service keeps the records encrypted, and for 7 days.
+
+        While an export of the contact runs, a further request returns its receipt and starts
+        nothing. If the contact is deleted during the export, the export stops with the
+        `stoppedReason` `contact_deleted`. Other contacts with the same address have exports of
+        their own: the receipt names them.
+
+        Only keys of owners and admins may do this. Other keys get 403 with `details.reason =
         "role_insufficient"`.
 
         Args:
@@ -2463,28 +2494,37 @@ class Contacts:
     ) -> model.SubjectRequest:
         """Erase a person.
 
-        Deletes a contact as `DELETE` does, with `contact.deleted`, and erases what else tells of
-        the person: the keyed hash of the address on votes and comments, the name of the guest as
-        whom they wrote, the records of their exports, and what the payloads of events and the log
-        of deliveries say of them. The contact and the hashes are gone when this answers; the rest
-        goes on in the background: read the receipt until it is `completed`. There is no way back.
+        Deletes a contact as `DELETE` does, with `contact.deleted`, and erases other data about the
+        person:
 
-        Counts stay as they are. Payloads keep their members: the contact's external id, name,
-        address, plan and revenue become null, its metadata empty, both sides of each change null. A
-        delivery that is pending is sent so. Only `contact.deleted` is sent as it was, because its
-        receivers delete by the external id; it goes with the other events of its time. What
-        receivers answered to these deliveries is removed.
+        - the keyed hash of the address on votes and comments
+        - the name of the person's guest user
+        - the person's submissions that wait for review
+        - the records of the person's exports
+        - the person's data in the payloads of events and in the log of deliveries
 
-        With `text: blank` the title and text of the person's posts, and their comments, go too,
-        also in payloads: the title and a comment's text become `[erased]`. Other contacts with the
-        same address, and a member who has it, stay as they are: the receipt names the contacts.
+        When the request is answered, the contact and the hashes are gone. The service erases the
+        rest in the background: read the receipt until it is `completed`. An erasure cannot be
+        undone.
 
-        Only for keys of owners and admins; anything else is 403 with `details.reason =
+        Counts stay as they are. Payloads keep their members. The contact's external id, name,
+        address, plan and revenue become null. Its metadata becomes empty, and both sides of each
+        change become null. Pending deliveries are sent with the erased payload. Only
+        `contact.deleted` is sent unchanged, because receivers delete by the external id. The
+        service removes this event together with the other events of its time. It also removes the
+        answers of receivers to these deliveries.
+
+        With `text: blank`, the erasure also covers the person's comments, and the title and text of
+        the person's posts. Payloads are included: the title and a comment's text become `[erased]`.
+        Other contacts and a member with the same address stay as they are. The receipt names the
+        contacts.
+
+        Only keys of owners and admins may do this. Other keys get 403 with `details.reason =
         "role_insufficient"`.
 
         Args:
             contact_id: A contact's id.
-            text: What becomes of the posts and comments that the person wrote. Left out, it is
+            text: The treatment of the posts and comments that the person wrote. The default is
                 `keep`.
         """
         return await self._driver.send(
@@ -2520,10 +2560,10 @@ class SubjectRequests:
     ) -> model.SubjectRequest:
         """Read the receipt of an export or an erasure.
 
-        Reads one receipt, to see how far it is. Receipts are kept for a year after their end.
+        Reads one receipt, which shows the progress. Receipts are kept for a year after their end.
 
         Args:
-            subject_request_id: The id of a receipt.
+            subject_request_id: The id of the receipt of an export or an erasure.
         """
         return await self._driver.send(
             Call(
@@ -2546,22 +2586,24 @@ class SubjectRequests:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> AsyncListing[model.SubjectRecord]:
-        """Read what an export has found.
+        """Read the records of an export.
 
-        Lists the records of an export that is completed: the contact first, then posts, votes,
-        comments, and events with their deliveries. All pages together are all there is about the
-        person. While the export runs, this is 409 with `details.reason = "export_running"`; of one
-        that was stopped, of an erasure, and when the records are removed, 7 days after the end or
-        by an erasure of the person, it is 404.
+        Lists the records of a completed export. The contact and its choice of e-mails come first,
+        then posts, votes, comments, submissions, and events with their deliveries. All pages
+        together hold all data about the person.
 
-        Only for keys of owners and admins; anything else is 403 with `details.reason =
+        While the export runs, the request gets 409 with `details.reason = "export_running"`. A
+        stopped export and an erasure get 404. So does an export without its records. The service
+        removes the records 7 days after the end, or when the person is erased.
+
+        Only keys of owners and admins may do this. Other keys get 403 with `details.reason =
         "role_insufficient"`.
 
         Args:
-            subject_request_id: The id of a receipt.
-            cursor: Where to go on, the `nextCursor` of the page before. Left out, the list starts
-                at its beginning.
-            limit: How many items a page holds at most.
+            subject_request_id: The id of the receipt of an export or an erasure.
+            cursor: The `nextCursor` of the previous page. Without it, the list starts at its
+                beginning.
+            limit: The maximum number of items on a page.
         """
         return AsyncListing(
             self._driver,
@@ -2595,17 +2637,17 @@ class Subscribers:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> AsyncListing[model.Subscriber]:
-        """List who is told by e-mail.
+        """List the subscribers to e-mails.
 
-        Lists the contacts who may be told by e-mail what becomes of what they wanted, newest first,
-        with what they chose on the page that each such e-mail links. Whose consent doesn't allow it
-        isn't here, nor who has no address. Only the person changes a choice; the organization
-        switches the e-mails on and off as a whole.
+        Lists the contacts that may get e-mails about the progress of their feedback, newest first,
+        with their choices. People choose on a page that each of these e-mails links. Contacts
+        without an address, or without consent to these e-mails, are left out. Only the person
+        changes a choice. The organization turns the e-mails on and off as a whole.
 
         Args:
-            cursor: Where to go on, the `nextCursor` of the page before. Left out, the list starts
-                at its beginning.
-            limit: How many items a page holds at most.
+            cursor: The `nextCursor` of the previous page. Without it, the list starts at its
+                beginning.
+            limit: The maximum number of items on a page.
         """
         return AsyncListing(
             self._driver,
@@ -2646,26 +2688,32 @@ class Audit:
     ) -> AsyncListing[model.AuditEntry]:
         """Read the audit trail.
 
-        Lists who changed what by which key, newest first: every change of boards, tags, posts once
-        they are there, changelog entries, contacts by hand, webhooks, API keys, members and the
-        organization itself, by the API, by a tool or by the service's operator at the command line;
-        also exports, erasures and the sending again of deliveries. An entry is written with its
-        change, and only where something changed. It holds no name, address or value, and is kept
-        for a year.
+        Lists changes with the member and the key that made them, newest first. The trail has every
+        change of:
 
-        What end-users do, which is far more, is in the feed of events instead: identify, new posts,
-        votes, new comments and the edits of these aren't here.
+        - boards, tags and changelog entries
+        - existing posts
+        - contacts, except by identify
+        - webhooks, API keys, members and the organization itself
+
+        It also has exports, erasures and replays of deliveries. Changes come from the API, from a
+        tool, or from the service's operator at the command line. The service writes an entry
+        together with its change, and only if something changed. An entry holds no name, address or
+        value, and is kept for a year.
+
+        The trail omits the activity of end-users, which is far more frequent: identify, new posts,
+        votes, new comments and edits of comments. Read the feed of events for this activity.
 
         Args:
-            actor: Only what a member (`usr_…`) or a key (`key_…`) did, who may be gone, or
-                `operator`.
+            actor: Only changes by this member (`usr_…`), by this key (`key_…`) or by the
+                `operator`. The member or key may be deleted.
             actions: Only these operations, separated by commas: `exportContact,eraseContact`.
-            resource: Only what was done to the resource of this id, which may be gone.
-            since: Only what was done at this moment or later.
-            until: Only what was done before this moment.
-            cursor: Where to go on, the `nextCursor` of the page before. Left out, the list starts
-                at its beginning.
-            limit: How many items a page holds at most.
+            resource: Only changes of the resource with this id. The resource may be deleted.
+            since: Only changes at this moment or later.
+            until: Only changes before this moment.
+            cursor: The `nextCursor` of the previous page. Without it, the list starts at its
+                beginning.
+            limit: The maximum number of items on a page.
         """
         return AsyncListing(
             self._driver,
@@ -2706,13 +2754,13 @@ class Widget:
     ) -> AsyncListing[model.WidgetSecret]:
         """List the widget's secrets.
 
-        Lists the secrets that are valid, oldest first, without the secrets themselves. There are
-        two at most.
+        Lists the ids of the valid secrets, oldest first, without the secrets themselves. There are
+        at most two.
 
         Args:
-            cursor: Where to go on, the `nextCursor` of the page before. Left out, the list starts
-                at its beginning.
-            limit: How many items a page holds at most.
+            cursor: The `nextCursor` of the previous page. Without it, the list starts at its
+                beginning.
+            limit: The maximum number of items on a page.
         """
         return AsyncListing(
             self._driver,
@@ -2738,17 +2786,17 @@ class Widget:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> model.WidgetSecretWithSecret:
-        """Make a secret for the widget.
+        """Create a secret for the widget.
 
-        Makes a secret with which your server signs the tokens that tell the widget who looks at it.
-        The answer is the only one that ever holds the `secret` itself, so store it. The `id` goes
-        into each token as `kid`.
+        Creates a secret with which your server signs tokens. A token tells the widget which
+        end-user is looking at it. Only this answer ever contains the `secret` itself, so store it.
+        Each token has the `id` as its `kid`.
 
-        Two secrets may be valid at once, so that you can change from one to the other: make the
-        second, sign with it, and delete the first an hour later, when no token is left that was
-        signed with it. A third one is 409 with `details.reason = "widget_secret_limit"`.
+        Two secrets may be valid at once, so that you can replace one without a gap. Create the
+        second and sign with it. Delete the first an hour later, when all tokens with its signature
+        have expired. A third secret gets 409 with `details.reason = "widget_secret_limit"`.
 
-        Owners and admins may do so; anybody else gets 403 with `details.reason =
+        Only keys of owners and admins may do this. Other keys get 403 with `details.reason =
         "role_insufficient"`.
         """
         return await self._driver.send(
@@ -2775,14 +2823,14 @@ class Widget:
     ) -> model.DeletedResource:
         """Delete a secret of the widget.
 
-        Ends the secret for good: tokens that were signed with it are refused from then on. This is
-        possible in the read-only billing state too.
+        Ends the secret for good. From then on, the service refuses tokens with its signature. This
+        is possible in the read-only billing state too.
 
-        Owners and admins may do so; anybody else gets 403 with `details.reason =
+        Only keys of owners and admins may do this. Other keys get 403 with `details.reason =
         "role_insufficient"`.
 
         Args:
-            secret_id: The id of a secret of the widget.
+            secret_id: The id of a widget secret.
         """
         return await self._driver.send(
             Call(
@@ -2806,7 +2854,8 @@ class Widget:
     ) -> model.WidgetOrigins:
         """Read the widget's origins.
 
-        Returns the origins of the pages that may hold your widget. Without any, no page may.
+        Returns the origins of the pages that may embed your widget. Without origins, no page may
+        embed it.
         """
         return await self._driver.send(
             Call(
@@ -2831,18 +2880,18 @@ class Widget:
     ) -> model.WidgetOrigins:
         """Set the widget's origins.
 
-        Replaces all the origins of the pages that may hold your widget, and that may identify
-        end-users by it; an empty list has no page hold it. It counts within a second.
+        Replaces all origins of the pages that may embed your widget and identify end-users with it.
+        With an empty list, no page may embed it. The change takes effect within a second.
 
         An origin is scheme, host and port, as a browser shows it in `location.origin`:
         `https://app.example.com`, without a path. It has to be https; http is for `localhost` and
         `127.0.0.1` alone (422 with the rule `invalid_origin`).
 
-        Owners and admins may do so; anybody else gets 403 with `details.reason =
+        Only keys of owners and admins may do this. Other keys get 403 with `details.reason =
         "role_insufficient"`.
 
         Args:
-            origins: The origins of the pages that may hold the widget.
+            origins: The origins of the pages that may embed the widget.
         """
         return await self._driver.send(
             Call(
@@ -2881,26 +2930,30 @@ class Events(AsyncFollowing):
     ) -> model.EventFeed:
         """Read the feed of events.
 
-        Lists everything that happened in the organization, in the order in which it was committed,
-        with the payloads that webhooks are sent, whether or not one subscribes. Begin without
-        `after`, and go on with `nextAfter`; it is at the end where `data` is empty and `nextAfter`
-        doesn't move. No event is missing or comes twice, however many are written at once. A page
-        may be empty although more follow, where `types` leaves events out.
+        Lists all events of the organization in the order of their commits, with the payloads of
+        webhooks. An event appears even if no webhook subscribes to it. No event is missing or
+        repeated, even when many are written at once.
 
-        With `wait` an answer that would be empty waits for the next event, unless 16 requests of
-        your organization wait already: then it comes at once. Events are kept as long as
-        deliveries, 30 days unless your deployment sets another time. Who comes back later, or after
-        the database was restored from a backup, gets 410 `ERR_GONE`: read what you keep anew, and
-        go on after `details.latest`. A deployment may keep no feed: 403 with `details.reason =
+        Begin without `after`, and continue with `nextAfter`. The feed is at its end when `data` is
+        empty and `nextAfter` does not move. With `types`, a page may be empty although more events
+        follow.
+
+        With `wait`, the service waits for the next event before it returns an empty answer. If 16
+        requests of your organization are already waiting, the empty answer comes at once.
+
+        Events are kept as long as deliveries, 30 days unless your deployment sets another time. A
+        client that continues later gets 410 `ERR_GONE`, and so does one that continues after the
+        database was restored from a backup. The client then reads its copy anew and continues after
+        `details.latest`. A deployment may keep no feed: 403 with `details.reason =
         "event_feed_off"`.
 
         Args:
-            after: The `sequence` of the last event that you know, which a delivery has as
-                `X-Service-Sequence`; 0 is before the first one of all. Left out, the feed begins
-                with the oldest that is kept.
+            after: The `sequence` of the last event that you know. A delivery has it as
+                `X-Service-Sequence`. 0 is before the very first event. Without `after`, the feed
+                begins with the oldest stored event.
             types: Only these events, separated by commas: `post.created,vote.created`.
-            limit: How many items a page holds at most.
-            wait: How many seconds to wait for an event, if there is none.
+            limit: The maximum number of items on a page.
+            wait: The number of seconds to wait if there is no event.
         """
         return await self._driver.send(
             Call(
@@ -2937,14 +2990,14 @@ class Webhooks:
     ) -> AsyncListing[model.Webhook]:
         """List webhooks.
 
-        Lists the organization's webhooks, oldest first, without their secrets: all of them in one
-        answer, unless you ask for a page with `limit` or `cursor`.
+        Lists the organization's webhooks, oldest first, without their secrets. One answer has all
+        of them, unless the request asks for a page with `limit` or `cursor`.
 
         Args:
-            cursor: Where to go on, the `nextCursor` of the page before. Left out, the list starts
-                at its beginning.
-            limit: How many items a page holds at most; 25 if only `cursor` is given. Without either
-                the list comes whole.
+            cursor: The `nextCursor` of the previous page. Without it, the list starts at its
+                beginning.
+            limit: The maximum number of items on a page; 25 if only `cursor` is given. Without
+                `limit` and `cursor` the response has the whole list.
         """
         return AsyncListing(
             self._driver,
@@ -2977,26 +3030,26 @@ class Webhooks:
     ) -> model.WebhookWithSecret:
         """Register a webhook.
 
-        Registers a URL for events, enabled at once. The answer is the only one that ever holds the
-        signing `secret`, so store it. To replace a lost secret, delete the webhook and register a
-        new one.
+        Registers a URL for events. The webhook is enabled at once. Only this answer ever contains
+        the signing `secret`, so store it. To replace a lost secret, delete the webhook and register
+        a new one.
 
-        Needs a paid plan and room under the plan's cap of webhooks; otherwise 402 with
-        `details.resource = "webhook"`. The URL has to be https, on a public address, and without a
-        user name, a password or a fragment. Repeated events count once.
+        The request needs a paid plan and room under the plan's cap of webhooks. Otherwise it gets
+        402 with `details.resource = "webhook"`. The URL has to be https, on a public address, and
+        without a user name, a password or a fragment. Repeated events count once.
 
         Args:
-            url: Where to send events: absolute, https, on a public address, without a user name, a
-                password or a fragment. A name that leads to an address inside a network is accepted
-                here and refused at each attempt.
-            events: The events to send. Repeated ones count once.
-            description: What the webhook is for, in your words; null where nothing is said.
-            metadata: Your own keys with texts, at most 16 KiB as JSON. No receiver gets to see
-                them. The order of keys isn't kept.
-            max_per_second: How many attempts begin within a second, retries among them; null for no
-                limit. After a pause as many may begin at once. What is beyond it waits its turn,
-                about in the order in which it happened: it isn't dropped, and the wait is none of
-                the five attempts.
+            url: The address of the receiver: absolute, https, on a public address, without a user
+                name, a password or a fragment. A host name that resolves to an internal address is
+                accepted here and blocked at each attempt.
+            events: The events to subscribe to. Repeated events count once.
+            description: The purpose of the webhook, in your words; null if none was given.
+            metadata: Your own keys with texts, at most 16 KiB as JSON. The service sends them to no
+                receiver, and doesn't keep the order of keys.
+            max_per_second: The maximum number of attempts that start within a second, including
+                retries; null means no limit. After a pause, that number of attempts may start at
+                once. Further attempts wait, roughly in the order of their events. None is dropped,
+                and waiting doesn't count as one of the five attempts.
         """
         return await self._driver.send(
             Call(
@@ -3062,36 +3115,38 @@ class Webhooks:
     ) -> model.Webhook:
         """Change a webhook.
 
-        Changes the URL, the events, what is said about it or whether it is enabled. Attempts read
-        the URL when they are made, so a corrected one serves the retries of deliveries that are
-        pending already. `metadata` is replaced as a whole. Another `maxPerSecond` counts from the
-        next attempt on; what is waiting for its turn already comes within ten minutes and goes by
-        the new one then.
+        Changes the URL, the events, the description, the metadata, the throttle, or whether the
+        webhook is enabled. Each attempt reads the current URL, so a corrected URL also serves the
+        retries of pending deliveries. `metadata` is replaced as a whole. A new list of events
+        applies to later events only.
 
-        `enabled: false` ends each pending delivery at its next attempt, as `failed`. They stay in
-        the log. `enabled: true` on a disabled webhook starts again from now: `consecutiveFailures`
-        becomes 0, and `disabledAt` and `disabledReason` become null. On one that is enabled already
-        it changes nothing. Changed events apply to what happens from then on.
+        A new `maxPerSecond` applies from the next attempt on. Attempts that already wait for their
+        turn get it within ten minutes, and then follow the new limit.
 
-        A body of `enabled: false` and nothing else is possible in the read-only billing state too,
-        and where your deployment lacks the key that the URL is sealed with: then `url` in the
-        answer is only its origin.
+        `enabled: false` ends each pending delivery at its next attempt, as `failed`. These
+        deliveries stay in the log. `enabled: true` on a disabled webhook starts anew:
+        `consecutiveFailures` becomes 0, and `disabledAt` and `disabledReason` become null. On an
+        enabled webhook it changes nothing.
+
+        A body of `enabled: false` alone is possible in the read-only billing state too. It is also
+        possible if your deployment lacks the key that seals the URL: `url` in the answer is then
+        only its origin.
 
         Args:
             webhook_id: A webhook's id.
-            url: Where to send events: absolute, https, on a public address, without a user name, a
-                password or a fragment. A name that leads to an address inside a network is accepted
-                here and refused at each attempt.
-            events: The events to send. Repeated ones count once.
-            description: What the webhook is for, in your words; null where nothing is said.
-            metadata: Your own keys with texts, at most 16 KiB as JSON. No receiver gets to see
-                them. The order of keys isn't kept.
-            max_per_second: How many attempts begin within a second, retries among them; null for no
-                limit. After a pause as many may begin at once. What is beyond it waits its turn,
-                about in the order in which it happened: it isn't dropped, and the wait is none of
-                the five attempts.
-            enabled: Whether anything is sent. True on a disabled webhook resets
-                `consecutiveFailures` to 0, and empties `disabledAt` and `disabledReason`.
+            url: The address of the receiver: absolute, https, on a public address, without a user
+                name, a password or a fragment. A host name that resolves to an internal address is
+                accepted here and blocked at each attempt.
+            events: The events to subscribe to. Repeated events count once.
+            description: The purpose of the webhook, in your words; null if none was given.
+            metadata: Your own keys with texts, at most 16 KiB as JSON. The service sends them to no
+                receiver, and doesn't keep the order of keys.
+            max_per_second: The maximum number of attempts that start within a second, including
+                retries; null means no limit. After a pause, that number of attempts may start at
+                once. Further attempts wait, roughly in the order of their events. None is dropped,
+                and waiting doesn't count as one of the five attempts.
+            enabled: Whether the service sends events to the webhook. True on a disabled webhook
+                resets `consecutiveFailures` to 0, and `disabledAt` and `disabledReason` to null.
         """
         return await self._driver.send(
             Call(
@@ -3127,7 +3182,7 @@ class Webhooks:
     ) -> model.DeletedResource:
         """Delete a webhook.
 
-        Removes the webhook and its log. Deliveries that are pending end without another attempt.
+        Removes the webhook and its log. Pending deliveries end without another attempt.
 
         Args:
             webhook_id: A webhook's id.
@@ -3157,10 +3212,10 @@ class Webhooks:
     ) -> model.Delivery:
         """Send a test event.
 
-        Sends `webhook.test` to this webhook alone, whatever it subscribes to. It is a delivery like
-        any other, with retries and a place in the log. There is no body.
+        Sends `webhook.test` to this webhook alone, regardless of its events. The test is a normal
+        delivery, with retries and a place in the log. The request has no body.
 
-        A webhook that is disabled gets 409 with `details.reason = "webhook_disabled"`.
+        A disabled webhook gets 409 with `details.reason = "webhook_disabled"`.
 
         Args:
             webhook_id: A webhook's id.
@@ -3190,20 +3245,21 @@ class Webhooks:
     ) -> model.WebhookWithSecret:
         """Rotate a webhook's secret.
 
-        Makes a new signing secret. The answer is the only one that ever holds it, so store it.
+        Creates a new signing secret. Only this answer ever contains it, so store it.
 
-        For `overlapSeconds`, a day unless you say otherwise, every attempt is signed with the
-        secret before, too: `X-Service-Signature` has a second `v1`, and `webhook-signature` a
-        second signature. A receiver accepts if any one matches, so it may change to the new secret
-        at any moment in between. A further rotation ends the overlap of the one before: there are
-        never more than two secrets. So send an `Idempotency-Key`: a rotation that is repeated
-        without one, because its answer was lost, is a further rotation, and the secret that your
-        receiver has counts no more.
+        For `overlapSeconds`, a day by default, the service also signs every attempt with the former
+        secret. `X-Service-Signature` then has a second `v1`, and `webhook-signature` a second
+        signature. A receiver accepts an attempt if any signature matches. It can therefore switch
+        to the new secret at any moment of the overlap.
+
+        A further rotation ends the overlap of the one before: there are never more than two
+        secrets. Therefore send an `Idempotency-Key`. Without it, a request that you repeat after a
+        lost answer rotates again. Your receiver's secret is then no longer valid.
 
         Args:
             webhook_id: A webhook's id.
-            overlap_seconds: How long attempts are signed with the secret before, too: a day when
-                left out, at most 7 days. 0 ends it with the next attempt.
+            overlap_seconds: The time for which attempts are also signed with the previous secret.
+                The default is one day, the maximum 7 days. 0 ends its use with the next attempt.
         """
         return await self._driver.send(
             Call(
@@ -3229,11 +3285,11 @@ class Webhooks:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> model.WebhookHealth:
-        """Read how a webhook is doing.
+        """Read a webhook's health.
 
-        Tells what became of the deliveries that were created in the last 24 hours, how long they
-        took, and what is pending now. Of more than 10,000 deliveries in that time the newest 10,000
-        count: `since` says from when on.
+        Reports the outcome and the duration of the deliveries that were created in the last 24
+        hours, and the deliveries that are pending now. If there were more than 10,000 deliveries in
+        that time, only the newest 10,000 count, and `since` shows where they begin.
 
         Args:
             webhook_id: A webhook's id.
@@ -3261,31 +3317,38 @@ class Webhooks:
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
     ) -> model.Recovery:
-        """Replay everything that failed.
+        """Replay all failed deliveries.
 
-        Replays every delivery of a window that failed for good: from `since` on and before `until`,
-        by their `createdAt`. It goes on in the background, at about 100 deliveries a second; read
-        the recovery to see how far it is. A `since` that isn't past is 422 with the rule `past`, an
-        `until` that isn't later than it 422 with the rule `after`. With an `eventType`, only
-        deliveries of this event are replayed.
+        Replays every delivery of a window that failed for good. The window is from `since` on and
+        before `until`, by the `createdAt` of the deliveries. With an `eventType`, only deliveries
+        of this event are replayed. The recovery runs in the background, at about 100 deliveries a
+        second. Read the recovery to see its progress.
 
-        A delivery that was replayed before, by a recovery or by itself, is left out, whatever
-        became of its replay, and so is one whose event the webhook doesn't subscribe to any more.
-        So it is safe to ask twice: each delivery is replayed once. A replay that fails is a failed
-        delivery of its own, for a later window.
+        A `since` that is not in the past gets 422 with the rule `past`. An `until` that is not
+        later than `since` gets 422 with the rule `after`.
 
-        A webhook that is disabled gets 409 with `details.reason = "webhook_disabled"`, and one that
-        doesn't subscribe to the `eventType` asked for 409 with `details.reason = "not_subscribed"`.
-        If either comes to be while the recovery runs, it stops. While a recovery of the webhook
-        runs, there is no second one: 409 with `details.reason = "recovery_running"`, and
-        `details.recoveryId` is the one that runs.
+        A recovery leaves out deliveries that were replayed before, alone or by a recovery,
+        regardless of the outcome. It also leaves out deliveries of events to which the webhook no
+        longer subscribes. A repeated request is therefore safe: each delivery is replayed once. A
+        replay that fails is a failed delivery of its own, for a later window.
+
+        The request gets 409 in three cases:
+
+        - The webhook is disabled: `details.reason = "webhook_disabled"`.
+        - The webhook does not subscribe to the `eventType`: `details.reason = "not_subscribed"`.
+        - A recovery of the webhook is running: `details.reason = "recovery_running"`, with its id
+        in
+          `details.recoveryId`.
+
+        If one of the first two becomes true during the recovery, the recovery stops.
 
         Args:
             webhook_id: A webhook's id.
-            since: The first moment of the window.
-            until: The end of the window, which isn't part of it. Now, if it is left out or to come.
-            event_type: The name of an event that can be delivered. Nobody subscribes to
-                `webhook.test`; it is sent when you ask for it.
+            since: The start of the window, inclusive.
+            until: The end of the window, exclusive. The default, and the replacement for a future
+                time, is the current time.
+            event_type: The name of a deliverable event. Webhooks can't subscribe to `webhook.test`;
+                the service sends it on request.
         """
         return await self._driver.send(
             Call(
@@ -3317,13 +3380,13 @@ class Webhooks:
     ) -> AsyncListing[model.Recovery]:
         """List a webhook's recoveries.
 
-        Lists the recoveries of the webhook, newest first, those that ended too.
+        Lists the webhook's recoveries, newest first. The list includes recoveries that have ended.
 
         Args:
             webhook_id: A webhook's id.
-            cursor: Where to go on, the `nextCursor` of the page before. Left out, the list starts
-                at its beginning.
-            limit: How many items a page holds at most.
+            cursor: The `nextCursor` of the previous page. Without it, the list starts at its
+                beginning.
+            limit: The maximum number of items on a page.
         """
         return AsyncListing(
             self._driver,
@@ -3352,7 +3415,7 @@ class Webhooks:
     ) -> model.Recovery:
         """Read a recovery.
 
-        Reads one recovery, to see how far it is.
+        Reads one recovery, which shows the progress.
 
         Args:
             webhook_id: A webhook's id.
@@ -3391,14 +3454,14 @@ class Deliveries:
     ) -> AsyncListing[model.Delivery]:
         """List a webhook's deliveries.
 
-        Lists what was sent to the webhook, newest first. The filters go together: a delivery has to
-        meet all of those that you give. Read one delivery for its payload and attempts.
+        Lists the webhook's deliveries, newest first. A delivery has to match all filters of the
+        request. Read one delivery for its payload and attempts.
 
         Args:
             webhook_id: A webhook's id.
-            cursor: Where to go on, the `nextCursor` of the page before. Left out, the list starts
-                at its beginning.
-            limit: How many deliveries a page holds at most.
+            cursor: The `nextCursor` of the previous page. Without it, the list starts at its
+                beginning.
+            limit: The maximum number of deliveries on a page.
             status: Only deliveries in this state.
             event_type: Only deliveries of this event.
             since: Only deliveries that were created at this moment or later.
@@ -3433,8 +3496,7 @@ class Deliveries:
     ) -> model.DeliveryDetail:
         """Read a delivery.
 
-        Reads one delivery with the payload that it carries and every attempt that was made, first
-        one first.
+        Reads one delivery with its payload and all attempts, first attempt first.
 
         Args:
             webhook_id: A webhook's id.
@@ -3463,13 +3525,12 @@ class Deliveries:
     ) -> model.Delivery:
         """Replay a delivery.
 
-        Sends the payload of a delivery once more, whatever became of it: as a new delivery, which
-        has an id of its own, names the old one in `replayOf` and gets five attempts. The payload is
-        the same, byte for byte. There is no body.
+        Sends the payload of a delivery again, regardless of the outcome. The replay is a new
+        delivery. It has its own id, names the original in `replayOf`, and gets five attempts. The
+        payload is the same, byte for byte. The request has no body.
 
-        A webhook that is disabled gets 409 with `details.reason = "webhook_disabled"`, and one that
-        doesn't subscribe to the delivery's event any more 409 with `details.reason =
-        "not_subscribed"`.
+        A disabled webhook gets 409 with `details.reason = "webhook_disabled"`. A webhook that no
+        longer subscribes to the delivery's event gets 409 with `details.reason = "not_subscribed"`.
 
         Args:
             webhook_id: A webhook's id.

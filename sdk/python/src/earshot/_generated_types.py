@@ -110,7 +110,7 @@ AllPostsSort = Literal[
     "newest",
     "updated",
 ]
-"""The order of posts: `newest` goes by creation, newest first; `updated` has the latest change last,
+"""The order of posts. `newest` sorts by creation, newest first. `updated` has the latest change last
 and a `syncCursor`.
 """
 
@@ -118,7 +118,7 @@ ApiKeyScope = Literal[
     "read",
     "read:write",
 ]
-"""What the key may do. `read:write` covers `read`."""
+"""The permissions of the key. `read:write` includes `read`."""
 
 AuditEntryActorKind = Literal[
     "member",
@@ -130,14 +130,14 @@ BillingState = Literal[
     "active",
     "read_only",
 ]
-"""With `read_only` every write is refused."""
+"""With `read_only` the API refuses every write."""
 
 ChangelogEntryState = Literal[
     "draft",
     "scheduled",
     "published",
 ]
-"""Where the entry stands. It follows from `publishedAt`."""
+"""The state of the entry. It follows from `publishedAt`."""
 
 ContactSort = Literal[
     "created",
@@ -146,8 +146,9 @@ ContactSort = Literal[
     "updated",
 ]
 """The order of contacts: by `createdAt`, `lastSeenAt` or `mrrCents`, all descending. Contacts without
-the value come last, and ties have the newest first. Amounts are compared without regard to their
-currency. `updated` has the latest change last, and a `syncCursor`; it isn't for `q`.
+the value come last. Among equals the newest contact comes first. Amounts are compared without
+regard to their currency. `updated` has the latest change last and a `syncCursor`; it can't be
+combined with `q`.
 """
 
 DeliveryEventType = Literal[
@@ -161,8 +162,8 @@ DeliveryEventType = Literal[
     "contact.deleted",
     "webhook.test",
 ]
-"""The name of an event that can be delivered. Nobody subscribes to `webhook.test`; it is sent when you
-ask for it.
+"""The name of a deliverable event. Webhooks can't subscribe to `webhook.test`; the service sends it on
+request.
 """
 
 DeliveryStatus = Literal[
@@ -170,13 +171,13 @@ DeliveryStatus = Literal[
     "succeeded",
     "failed",
 ]
-"""`pending` while attempts are to come; `succeeded` and `failed` are final."""
+"""`pending` while attempts remain; `succeeded` and `failed` are final."""
 
 ErasedText = Literal[
     "keep",
     "blank",
 ]
-"""What becomes of the posts and comments that the person wrote. Left out, it is `keep`."""
+"""The treatment of the posts and comments that the person wrote. The default is `keep`."""
 
 ErrorCode = Literal[
     "ERR_UNAUTHORIZED",
@@ -197,8 +198,8 @@ ErrorCode = Literal[
     "ERR_INTERNAL",
     "ERR_UNAVAILABLE",
 ]
-"""What went wrong. The introduction has a table. More may be added; handle an unknown one by the
-status.
+"""The cause of the error. The introduction has a table. More may be added; handle an unknown code by
+the HTTP status.
 """
 
 EventType = Literal[
@@ -218,9 +219,9 @@ MemberRole = Literal[
     "admin",
     "member",
 ]
-"""What the member may do beyond the feedback itself: owners manage all members and their keys, admins
-those of admins and members. Owners and admins, the 50 oldest of them, get an e-mail when a webhook
-is disabled.
+"""The member's permissions beyond the feedback itself. Owners manage all members and their keys.
+Admins manage admins and members, and their keys. The 50 oldest owners and admins get an e-mail when
+a webhook is disabled.
 """
 
 Plan = Literal[
@@ -238,11 +239,12 @@ PostSort = Literal[
     "revenue",
     "updated",
 ]
-"""The order of posts. `relevance` puts posts whose title holds all the words before those that only
-match together with their text, and needs `q` (422 without); `newest` goes by creation, `votes` has
-most votes first, `active` goes by `lastActivityAt`, latest first, `revenue` by what the contacts
-who voted pay in `currency`, most first. Ties have the newest first. `updated` has the latest change
-last, and a `syncCursor`; it isn't for `q`.
+"""The order of posts. `relevance` needs `q` (422 without it). It puts posts with all words of `q` in
+the title before posts that match only together with their text. `newest` sorts by creation, newest
+first. `votes` sorts by the number of votes, most first. `active` sorts by `lastActivityAt`, latest
+first. `revenue` sorts by the revenue of the contacts that voted, in `currency`, most first. Among
+equals the newest post comes first. `updated` has the latest change last and a `syncCursor`; it
+can't be combined with `q`.
 """
 
 PostStatus = Literal[
@@ -254,14 +256,14 @@ PostStatus = Literal[
     "declined",
     "duplicate",
 ]
-"""Where the post stands. Posts start as `open`; a merge makes its sources `duplicate`."""
+"""The status of the post. Posts start as `open`; a merge sets its sources to `duplicate`."""
 
 RecoveryStatus = Literal[
     "running",
     "completed",
     "stopped",
 ]
-"""`running` while replays are to come; `completed` and `stopped` are final."""
+"""`running` while replays remain; `completed` and `stopped` are final."""
 
 SubjectRecordKind = Literal[
     "contact",
@@ -273,35 +275,33 @@ SubjectRecordKind = Literal[
     "delivery",
     "subscription",
 ]
-"""What the record is. A `subscription` is what the person chose to be e-mailed about. More may be
-added.
-"""
+"""The kind of record. A `subscription` is the person's choice of e-mails. More may be added."""
 
 SubjectRequestKind = Literal[
     "export",
     "erase",
 ]
-"""What was asked for."""
+"""The kind of request."""
 
 SubjectRequestStatus = Literal[
     "running",
     "completed",
     "stopped",
 ]
-"""`running` while there is something to do; `completed` and `stopped` are final."""
+"""`running` while the service works on the request; `completed` and `stopped` are final."""
 
 SubmissionKind = Literal[
     "post",
     "comment",
 ]
-"""What it becomes."""
+"""The kind of resource that an approval creates."""
 
 SubmissionReason = Literal[
     "moderated",
     "blocked_word",
 ]
-"""Why it waits; `moderated` is for everything on a board that is, `blocked_word` for a text with one
-of your `blockedWords`.
+"""The reason for the review. `moderated` applies to every post and comment on a moderated board.
+`blocked_word` applies to a text with one of your `blockedWords`.
 """
 
 
@@ -314,25 +314,25 @@ class ApiKey:
     """The member that the key acts as."""
 
     name: str
-    """What the key is named, trimmed."""
+    """The key's name, trimmed."""
 
     prefix: str
-    """The key's first 12 characters, to recognise it by."""
+    """The key's first 12 characters, to recognise the key."""
 
     scope: Union[ApiKeyScope, str]
-    """What the key may do. `read:write` covers `read`."""
+    """The permissions of the key. `read:write` includes `read`."""
 
     expires_at: Optional[datetime]
-    """When the key ends by itself; null if it doesn't."""
+    """The time at which the key expires; null if it never expires."""
 
     last_used_at: Optional[datetime]
-    """When the key was last used, to the minute; null if it never was."""
+    """The time of the key's last use, to the minute; null before the first use."""
 
     revoked_at: Optional[datetime]
-    """When the key was revoked, if it was."""
+    """The time of the key's revocation; null if it is not revoked."""
 
     created_at: datetime
-    """A moment, RFC 3339 in UTC."""
+    """A time in RFC 3339 format and in UTC."""
 
     extra: Mapping[str, Any] = dataclasses.field(default_factory=_nothing)
     """Members that came after this version of the SDK, as they came."""
@@ -347,28 +347,28 @@ class ApiKeyWithSecret:
     """The member that the key acts as."""
 
     name: str
-    """What the key is named, trimmed."""
+    """The key's name, trimmed."""
 
     prefix: str
-    """The key's first 12 characters, to recognise it by."""
+    """The key's first 12 characters, to recognise the key."""
 
     scope: Union[ApiKeyScope, str]
-    """What the key may do. `read:write` covers `read`."""
+    """The permissions of the key. `read:write` includes `read`."""
 
     expires_at: Optional[datetime]
-    """When the key ends by itself; null if it doesn't."""
+    """The time at which the key expires; null if it never expires."""
 
     last_used_at: Optional[datetime]
-    """When the key was last used, to the minute; null if it never was."""
+    """The time of the key's last use, to the minute; null before the first use."""
 
     revoked_at: Optional[datetime]
-    """When the key was revoked, if it was."""
+    """The time of the key's revocation; null if it is not revoked."""
 
     created_at: datetime
-    """A moment, RFC 3339 in UTC."""
+    """A time in RFC 3339 format and in UTC."""
 
     key: str = dataclasses.field(repr=False)
-    """The key itself. It is shown this once."""
+    """The key itself. The API shows it only once."""
 
     extra: Mapping[str, Any] = dataclasses.field(default_factory=_nothing)
     """Members that came after this version of the SDK, as they came."""
@@ -376,7 +376,7 @@ class ApiKeyWithSecret:
 
 @dataclass(frozen=True)
 class ApprovedSubmission:
-    """What came of it, either the one or the other."""
+    """The result of the approval, either a post or a comment."""
 
     post: Optional[Post]
     """The post; null for a comment."""
@@ -391,21 +391,21 @@ class ApprovedSubmission:
 @dataclass(frozen=True)
 class AuditEntry:
     id: str
-    """The id of an entry of the audit trail."""
+    """The id of an entry in the audit trail."""
 
     action: str
-    """The operation, by its `operationId`; `createOrganization` and `backfillContacts` are the
-    operator's. Open: more may be added.
+    """The operation, by its `operationId`. Only the operator runs `createOrganization` and
+    `backfillContacts`. Open: more may be added.
     """
 
     actor: AuditEntryActor
-    """Who did it."""
+    """The actor of the change."""
 
     resource: AuditEntryResource
-    """What it was done to."""
+    """The changed resource."""
 
     created_at: datetime
-    """A moment, RFC 3339 in UTC."""
+    """A time in RFC 3339 format and in UTC."""
 
     extra: Mapping[str, Any] = dataclasses.field(default_factory=_nothing)
     """Members that came after this version of the SDK, as they came."""
@@ -413,16 +413,16 @@ class AuditEntry:
 
 @dataclass(frozen=True)
 class AuditEntryActor:
-    """Who did it."""
+    """The actor of the change."""
 
     kind: Union[AuditEntryActorKind, str]
     """`member` for a request, `operator` for the command line of the service."""
 
     member_id: Optional[str]
-    """The member whose key it was."""
+    """The member of the key; null for the operator."""
 
     api_key_id: Optional[str]
-    """The key."""
+    """The API key; null for the operator."""
 
     extra: Mapping[str, Any] = dataclasses.field(default_factory=_nothing)
     """Members that came after this version of the SDK, as they came."""
@@ -430,13 +430,13 @@ class AuditEntryActor:
 
 @dataclass(frozen=True)
 class AuditEntryResource:
-    """What it was done to."""
+    """The changed resource."""
 
     kind: str
-    """What was changed. More may be added."""
+    """The kind of resource. More may be added."""
 
     id: str
-    """Its id. It may be gone."""
+    """The id of the resource. The resource may no longer exist."""
 
     extra: Mapping[str, Any] = dataclasses.field(default_factory=_nothing)
     """Members that came after this version of the SDK, as they came."""
@@ -457,7 +457,7 @@ class Board:
     """The board's name in addresses, unique in the organization."""
 
     description: str
-    """What the board is for; empty if nobody said."""
+    """The purpose of the board; empty if none was given."""
 
     show_changelog: bool
     """Whether the board shows its changelog."""
@@ -466,21 +466,21 @@ class Board:
     """Whether the board shows its roadmap."""
 
     public: bool
-    """Whether everybody may read the board on the web, at `/b/{organization}/{board}`, the
-    organization by its slug or, if it has none, its id. A new board is private.
+    """Whether the board is public on the web, at `/b/{organization}/{board}`. The address has the
+    organization's slug or, without a slug, its id. A new board is private.
     """
 
     moderated: bool
-    """Whether posts and comments that end-users write on the board's web pages wait as submissions
-    until you approve them. Votes don't wait, nor does what is written by this API. A new board
-    isn't moderated.
+    """Whether posts and comments of end-users on the board's web pages wait as submissions until you
+    approve them. Votes don't wait, nor do posts and comments from this API. A new board isn't
+    moderated.
     """
 
     created_at: datetime
-    """A moment, RFC 3339 in UTC."""
+    """A time in RFC 3339 format and in UTC."""
 
     updated_at: datetime
-    """A moment, RFC 3339 in UTC."""
+    """A time in RFC 3339 format and in UTC."""
 
     extra: Mapping[str, Any] = dataclasses.field(default_factory=_nothing)
     """Members that came after this version of the SDK, as they came."""
@@ -504,24 +504,24 @@ class ChangelogEntry:
     """The entry's title in addresses, unique on its board."""
 
     version: Optional[str]
-    """The version that the entry is about, if it names one."""
+    """The version that the entry describes; null if it names none."""
 
     body: RichText
 
     published_at: Optional[datetime]
-    """When the entry was or is to be published; null for a draft."""
+    """The past or future time of publication; null for a draft."""
 
     state: Union[ChangelogEntryState, str]
-    """Where the entry stands. It follows from `publishedAt`."""
+    """The state of the entry. It follows from `publishedAt`."""
 
     post_ids: List[str]
-    """The linked posts, in the order in which they were given."""
+    """The linked posts, in the order of the request."""
 
     created_at: datetime
-    """A moment, RFC 3339 in UTC."""
+    """A time in RFC 3339 format and in UTC."""
 
     updated_at: datetime
-    """A moment, RFC 3339 in UTC."""
+    """A time in RFC 3339 format and in UTC."""
 
     extra: Mapping[str, Any] = dataclasses.field(default_factory=_nothing)
     """Members that came after this version of the SDK, as they came."""
@@ -545,7 +545,7 @@ class ChangelogPublishedEvent:
 
 @dataclass(frozen=True)
 class Comment:
-    """A deleted comment stays as a tombstone, with its replies, without body and author."""
+    """A deleted comment stays as a tombstone with its replies, but without body and author."""
 
     id: str
     """A comment's id."""
@@ -554,27 +554,25 @@ class Comment:
     """A post's id."""
 
     parent_id: Optional[str]
-    """The comment that this one replies to, if it does."""
+    """The parent comment; null if the comment is no reply."""
 
     body: Optional[RichText]
     """The text; null for a tombstone."""
 
     author_user_id: Optional[str]
-    """The member that wrote it, or the guest that a contact is; null for a tombstone."""
+    """The member that wrote the comment, or the guest of a contact; null for a tombstone."""
 
     contact_id: Optional[str]
-    """The contact that wrote it; null for members, for a tombstone, and for a contact that was
-    deleted.
-    """
+    """The contact that wrote the comment; null for members, for a tombstone and for a deleted contact."""
 
     created_at: datetime
-    """A moment, RFC 3339 in UTC."""
+    """A time in RFC 3339 format and in UTC."""
 
     updated_at: datetime
-    """A moment, RFC 3339 in UTC."""
+    """A time in RFC 3339 format and in UTC."""
 
     deleted_at: Optional[datetime]
-    """When it was deleted, if it was."""
+    """The time of the deletion; null if the comment is not deleted."""
 
     extra: Mapping[str, Any] = dataclasses.field(default_factory=_nothing)
     """Members that came after this version of the SDK, as they came."""
@@ -582,12 +580,12 @@ class Comment:
 
 class _CommentBodyInputRequired(TypedDict):
     text: str
-    """The plain form of the text."""
+    """The text in plain form."""
 
 
 class CommentBodyInput(_CommentBodyInputRequired, total=False):
     json: Any
-    """A rich-text document of any shape, at most 256 KiB, or null. It is kept as it is sent."""
+    """A rich-text document of any shape, at most 256 KiB, or null. The service stores it unchanged."""
 
 
 @dataclass(frozen=True)
@@ -621,44 +619,44 @@ class Contact:
     """The name, trimmed."""
 
     plan: Optional[str]
-    """The plan that the end-user is on with you, trimmed."""
+    """The end-user's plan with you, trimmed."""
 
     mrr_cents: Optional[int]
-    """Monthly recurring revenue, in cents of `currency`. Null if and only if `currency` is."""
+    """Monthly recurring revenue, in cents of `currency`. Null if and only if `currency` is null."""
 
     currency: Optional[str]
     """The ISO 4217 code of the currency of `mrrCents`."""
 
     metadata: Dict[str, Any]
-    """Your own keys with any JSON values, at most 256 KiB in all. Numbers and the order of keys are
-    kept as they are sent.
+    """Your own keys with any JSON values, at most 256 KiB in total. The service keeps numbers and the
+    order of keys unchanged.
     """
 
     source: str
-    """How the contact came in; it never changes. Open: more values may be added, so don't fail on one
-    that you don't know. So far `identify` (the identify endpoint), `admin` (an admin or `POST
-    /v1/contacts`), `public_post`, `public_vote` and `public_comment` (an end-user on a public board
-    who ticked the opt-in).
+    """The origin of the contact; it never changes. Open: more values may be added, so accept unknown
+    values. The values so far are `identify` (the identify endpoint), `admin` (an admin or `POST
+    /v1/contacts`), `public_post`, `public_vote` and `public_comment`. The last three mean that an
+    end-user ticked the opt-in on a public board.
     """
 
     consent_basis: str
-    """The lawful basis on which the contact is kept; it never changes. Open: more values may be added,
-    so don't fail on one that you don't know. So far `sdk_identify`, `admin_created`,
-    `public_interaction_opt_in`, and `legacy_inferred` for rows from before there was an opt-in:
-    don't send those marketing.
+    """The lawful basis for storing the contact; it never changes. Open: more values may be added, so
+    accept unknown values. The values so far are `sdk_identify`, `admin_created`,
+    `public_interaction_opt_in` and `legacy_inferred`. `legacy_inferred` means a contact from before
+    the opt-in existed: don't send it marketing.
     """
 
     first_seen_at: datetime
-    """A moment, RFC 3339 in UTC."""
+    """A time in RFC 3339 format and in UTC."""
 
     last_seen_at: datetime
-    """A moment, RFC 3339 in UTC."""
+    """A time in RFC 3339 format and in UTC."""
 
     created_at: datetime
-    """A moment, RFC 3339 in UTC."""
+    """A time in RFC 3339 format and in UTC."""
 
     updated_at: datetime
-    """A moment, RFC 3339 in UTC."""
+    """A time in RFC 3339 format and in UTC."""
 
     organization_id: str
     """An organization's id."""
@@ -675,7 +673,7 @@ class ContactCreatedEvent:
     """An organization's id."""
 
     contact: EventContact
-    """The contact without its organization, which stands beside it."""
+    """The contact without `organizationId`, which is a field of the event."""
 
     extra: Mapping[str, Any] = dataclasses.field(default_factory=_nothing)
     """Members that came after this version of the SDK, as they came."""
@@ -689,7 +687,7 @@ class ContactDeletedEvent:
     """An organization's id."""
 
     contact: EventDeletedContact
-    """What is left of a deleted contact, to find it on your side."""
+    """The ids of a deleted contact, to find it in your data."""
 
     extra: Mapping[str, Any] = dataclasses.field(default_factory=_nothing)
     """Members that came after this version of the SDK, as they came."""
@@ -710,59 +708,59 @@ class ContactDetail:
     """The name, trimmed."""
 
     plan: Optional[str]
-    """The plan that the end-user is on with you, trimmed."""
+    """The end-user's plan with you, trimmed."""
 
     mrr_cents: Optional[int]
-    """Monthly recurring revenue, in cents of `currency`. Null if and only if `currency` is."""
+    """Monthly recurring revenue, in cents of `currency`. Null if and only if `currency` is null."""
 
     currency: Optional[str]
     """The ISO 4217 code of the currency of `mrrCents`."""
 
     metadata: Dict[str, Any]
-    """Your own keys with any JSON values, at most 256 KiB in all. Numbers and the order of keys are
-    kept as they are sent.
+    """Your own keys with any JSON values, at most 256 KiB in total. The service keeps numbers and the
+    order of keys unchanged.
     """
 
     source: str
-    """How the contact came in; it never changes. Open: more values may be added, so don't fail on one
-    that you don't know. So far `identify` (the identify endpoint), `admin` (an admin or `POST
-    /v1/contacts`), `public_post`, `public_vote` and `public_comment` (an end-user on a public board
-    who ticked the opt-in).
+    """The origin of the contact; it never changes. Open: more values may be added, so accept unknown
+    values. The values so far are `identify` (the identify endpoint), `admin` (an admin or `POST
+    /v1/contacts`), `public_post`, `public_vote` and `public_comment`. The last three mean that an
+    end-user ticked the opt-in on a public board.
     """
 
     consent_basis: str
-    """The lawful basis on which the contact is kept; it never changes. Open: more values may be added,
-    so don't fail on one that you don't know. So far `sdk_identify`, `admin_created`,
-    `public_interaction_opt_in`, and `legacy_inferred` for rows from before there was an opt-in:
-    don't send those marketing.
+    """The lawful basis for storing the contact; it never changes. Open: more values may be added, so
+    accept unknown values. The values so far are `sdk_identify`, `admin_created`,
+    `public_interaction_opt_in` and `legacy_inferred`. `legacy_inferred` means a contact from before
+    the opt-in existed: don't send it marketing.
     """
 
     first_seen_at: datetime
-    """A moment, RFC 3339 in UTC."""
+    """A time in RFC 3339 format and in UTC."""
 
     last_seen_at: datetime
-    """A moment, RFC 3339 in UTC."""
+    """A time in RFC 3339 format and in UTC."""
 
     created_at: datetime
-    """A moment, RFC 3339 in UTC."""
+    """A time in RFC 3339 format and in UTC."""
 
     updated_at: datetime
-    """A moment, RFC 3339 in UTC."""
+    """A time in RFC 3339 format and in UTC."""
 
     organization_id: str
     """An organization's id."""
 
     post_count: int
-    """How many posts the contact is attached to. Exact."""
+    """The exact number of posts of the contact."""
 
     vote_count: int
-    """How many votes are the contact's, or go by its e-mail address, each once. Exact but for
-    addresses that changed.
+    """The number of votes of the contact and of its e-mail address, each counted once. Exact unless an
+    address changed.
     """
 
     comment_count: int
-    """How many comments are the contact's, or go by its e-mail address, each once. Exact but for
-    addresses that changed.
+    """The number of comments of the contact and of its e-mail address, each counted once. Exact unless
+    an address changed.
     """
 
     extra: Mapping[str, Any] = dataclasses.field(default_factory=_nothing)
@@ -777,10 +775,10 @@ class ContactUpdatedEvent:
     """An organization's id."""
 
     contact: EventContact
-    """The contact without its organization, which stands beside it."""
+    """The contact without `organizationId`, which is a field of the event."""
 
     changes: Dict[str, TraitChange]
-    """The traits that changed, by their names, each before and after."""
+    """The changed traits by name, each with its old and new value."""
 
     extra: Mapping[str, Any] = dataclasses.field(default_factory=_nothing)
     """Members that came after this version of the SDK, as they came."""
@@ -789,9 +787,7 @@ class ContactUpdatedEvent:
 @dataclass(frozen=True)
 class DeletedResource:
     id: str
-    """The id of what was deleted, of the member that was removed or erased, or of the key that was
-    revoked.
-    """
+    """The id of the deleted resource, of the removed or erased member, or of the revoked key."""
 
     extra: Mapping[str, Any] = dataclasses.field(default_factory=_nothing)
     """Members that came after this version of the SDK, as they came."""
@@ -800,10 +796,12 @@ class DeletedResource:
 @dataclass(frozen=True)
 class Deletion:
     id: str
-    """The id of what was deleted."""
+    """The id of the deleted item."""
 
     deleted_at: datetime
-    """When it was deleted; for a post whose board was deleted after it, when that was."""
+    """The time of the deletion. For a post whose board was deleted later, it is the time of the
+    board's deletion.
+    """
 
     extra: Mapping[str, Any] = dataclasses.field(default_factory=_nothing)
     """Members that came after this version of the SDK, as they came."""
@@ -818,45 +816,45 @@ class Delivery:
     """A webhook's id."""
 
     event_id: str
-    """The id of an event, shared by its deliveries to all webhooks and by replays."""
+    """An event's id. All deliveries of the event, including replays, share it."""
 
     event_type: Union[DeliveryEventType, str]
-    """The name of an event that can be delivered. Nobody subscribes to `webhook.test`; it is sent when
-    you ask for it.
+    """The name of a deliverable event. Webhooks can't subscribe to `webhook.test`; the service sends
+    it on request.
     """
 
     status: Union[DeliveryStatus, str]
-    """`pending` while attempts are to come; `succeeded` and `failed` are final."""
+    """`pending` while attempts remain; `succeeded` and `failed` are final."""
 
     attempt_count: int
-    """How many attempts have ended."""
+    """The number of completed attempts."""
 
     next_attempt_at: Optional[datetime]
-    """When the next attempt is due; null once the delivery has ended."""
+    """The time at which the next attempt is due; null once the status is final."""
 
     last_attempt_at: Optional[datetime]
-    """When the last attempt started; null before the first."""
+    """The start of the last attempt; null before the first attempt."""
 
     last_response_status: Optional[int]
-    """The HTTP status that the last attempt got; null if it got none."""
+    """The HTTP status of the last attempt's response; null without a response."""
 
     last_error: Optional[str]
-    """Why the last attempt failed, in the words of an attempt's `error`; null if it didn't."""
+    """The error of the last attempt, with the values of an attempt's `error`; null if it didn't fail."""
 
     duration_ms: Optional[int]
-    """How long the last attempt took, in milliseconds."""
+    """The duration of the last attempt, in milliseconds."""
 
     delivered_at: Optional[datetime]
-    """When an attempt succeeded; null unless one did."""
+    """The time at which an attempt succeeded; null without a successful attempt."""
 
     failed_at: Optional[datetime]
-    """When the delivery failed for good; null unless it did."""
+    """The time at which the delivery failed for good; null if it has not failed."""
 
     replay_of: Optional[str]
-    """The delivery that this one replays, if it does."""
+    """The original delivery of a replay; null if the delivery is no replay."""
 
     created_at: datetime
-    """A moment, RFC 3339 in UTC."""
+    """A time in RFC 3339 format and in UTC."""
 
     extra: Mapping[str, Any] = dataclasses.field(default_factory=_nothing)
     """Members that came after this version of the SDK, as they came."""
@@ -865,24 +863,25 @@ class Delivery:
 @dataclass(frozen=True)
 class DeliveryAttempt:
     number: int
-    """Which attempt it was, from 1."""
+    """The number of the attempt, from 1."""
 
     started_at: datetime
-    """A moment, RFC 3339 in UTC."""
+    """A time in RFC 3339 format and in UTC."""
 
     duration_ms: int
-    """How long it took, in milliseconds."""
+    """The duration of the attempt, in milliseconds."""
 
     response_status: Optional[int]
-    """The HTTP status of the answer; null if there was none."""
+    """The HTTP status of the response; null if there was none."""
 
     response_body: Optional[str]
-    """The first 16 KiB of the answer, with anything that isn't UTF-8 replaced; null if there was none."""
+    """The first 16 KiB of the response body, with invalid UTF-8 replaced; null without a response."""
 
     error: Optional[str]
-    """Why the attempt failed; null if it didn't. Open: more values may be added. So far `dns_error`,
-    `connection_refused`, `connection_reset`, `timeout`, `tls_error`, `redirect`, `http_status`,
-    `blocked_address`, `invalid_url`, `webhook_disabled` and `given_up` (by an operator).
+    """The reason for the failure; null if the attempt succeeded. Open: more values may be added. The
+    values so far are `dns_error`, `connection_refused`, `connection_reset`, `timeout`, `tls_error`,
+    `redirect`, `http_status`, `blocked_address`, `invalid_url`, `webhook_disabled` and `given_up`
+    (by an operator).
     """
 
     extra: Mapping[str, Any] = dataclasses.field(default_factory=_nothing)
@@ -898,52 +897,52 @@ class DeliveryDetail:
     """A webhook's id."""
 
     event_id: str
-    """The id of an event, shared by its deliveries to all webhooks and by replays."""
+    """An event's id. All deliveries of the event, including replays, share it."""
 
     event_type: Union[DeliveryEventType, str]
-    """The name of an event that can be delivered. Nobody subscribes to `webhook.test`; it is sent when
-    you ask for it.
+    """The name of a deliverable event. Webhooks can't subscribe to `webhook.test`; the service sends
+    it on request.
     """
 
     status: Union[DeliveryStatus, str]
-    """`pending` while attempts are to come; `succeeded` and `failed` are final."""
+    """`pending` while attempts remain; `succeeded` and `failed` are final."""
 
     attempt_count: int
-    """How many attempts have ended."""
+    """The number of completed attempts."""
 
     next_attempt_at: Optional[datetime]
-    """When the next attempt is due; null once the delivery has ended."""
+    """The time at which the next attempt is due; null once the status is final."""
 
     last_attempt_at: Optional[datetime]
-    """When the last attempt started; null before the first."""
+    """The start of the last attempt; null before the first attempt."""
 
     last_response_status: Optional[int]
-    """The HTTP status that the last attempt got; null if it got none."""
+    """The HTTP status of the last attempt's response; null without a response."""
 
     last_error: Optional[str]
-    """Why the last attempt failed, in the words of an attempt's `error`; null if it didn't."""
+    """The error of the last attempt, with the values of an attempt's `error`; null if it didn't fail."""
 
     duration_ms: Optional[int]
-    """How long the last attempt took, in milliseconds."""
+    """The duration of the last attempt, in milliseconds."""
 
     delivered_at: Optional[datetime]
-    """When an attempt succeeded; null unless one did."""
+    """The time at which an attempt succeeded; null without a successful attempt."""
 
     failed_at: Optional[datetime]
-    """When the delivery failed for good; null unless it did."""
+    """The time at which the delivery failed for good; null if it has not failed."""
 
     replay_of: Optional[str]
-    """The delivery that this one replays, if it does."""
+    """The original delivery of a replay; null if the delivery is no replay."""
 
     created_at: datetime
-    """A moment, RFC 3339 in UTC."""
+    """A time in RFC 3339 format and in UTC."""
 
     payload: Payload
-    """The body that is sent, one of the payloads in the section "Webhooks"."""
+    """The body of the delivery, one of the payloads in the section "Webhooks"."""
 
     attempts: List[DeliveryAttempt]
-    """The attempts, first one first. There are more than five where an operator had a delivery that
-    had failed begin again.
+    """The attempts, oldest first. A delivery has more than five if an operator restarted it after it
+    failed.
     """
 
     extra: Mapping[str, Any] = dataclasses.field(default_factory=_nothing)
@@ -953,15 +952,15 @@ class DeliveryDetail:
 @dataclass(frozen=True)
 class ErrorBody:
     code: Union[ErrorCode, str]
-    """What went wrong. The introduction has a table. More may be added; handle an unknown one by the
-    status.
+    """The cause of the error. The introduction has a table. More may be added; handle an unknown code
+    by the HTTP status.
     """
 
     message: str
-    """For people. It may change; program against `code` and `details`."""
+    """A text for human readers. It may change; program against `code` and `details`."""
 
     details: Optional[ErrorDetails] = None
-    """What a program can use, depending on the code. Other keys may be added."""
+    """Data for programs, depending on the code. Other keys may be added."""
 
     extra: Mapping[str, Any] = dataclasses.field(default_factory=_nothing)
     """Members that came after this version of the SDK, as they came."""
@@ -969,64 +968,66 @@ class ErrorBody:
 
 @dataclass(frozen=True)
 class ErrorDetails:
-    """What a program can use, depending on the code. Other keys may be added."""
+    """Data for programs, depending on the code. Other keys may be added."""
 
     fields: Optional[List[FieldError]] = None
-    """The failures of the validation, with `ERR_VALIDATION`. Of more than 1,000 the first ones."""
+    """The failures of the validation, with `ERR_VALIDATION`. If there are more than 1,000, only the
+    first 1,000.
+    """
 
     field: Optional[str] = None
-    """The member of the body or the parameter of the query that is to blame, with `ERR_NOT_FOUND` and
+    """The field of the body or the query parameter that caused the error, with `ERR_NOT_FOUND` and
     `ERR_CONFLICT`.
     """
 
     required: Optional[str] = None
-    """The scope that the key lacks, with `ERR_SCOPE_INSUFFICIENT`."""
+    """The missing scope, with `ERR_SCOPE_INSUFFICIENT`."""
 
     reason: Optional[str] = None
-    """Why it isn't allowed or possible now. More may be added. With `ERR_FORBIDDEN`:
-    `billing_read_only`, `edit_window_expired`, `not_your_key`, `role_insufficient` and
-    `subscriber_mails_not_allowed`. With `ERR_CONFLICT`: `board_not_empty`, `already_merged`,
+    """The reason why the operation isn't allowed or possible now. More may be added. With
+    `ERR_FORBIDDEN`: `billing_read_only`, `edit_window_expired`, `not_your_key`, `role_insufficient`
+    and `subscriber_mails_not_allowed`. With `ERR_CONFLICT`: `board_not_empty`, `already_merged`,
     `target_merged`, `webhook_disabled`, `not_subscribed`, `tag_limit`, `recovery_running`,
     `export_running`, `key_revoked`, `key_expired`, `last_owner` and `member_not_removed`.
     """
 
     recovery_id: Optional[str] = None
-    """The recovery that runs, with `recovery_running`."""
+    """The id of the running recovery, with `recovery_running`."""
 
     merged_into_id: Optional[str] = None
-    """The post that the target is merged into, with `target_merged`."""
+    """The id of the post into which the target was merged, with `target_merged`."""
 
     posts: Optional[int] = None
-    """How many posts the board has, with `board_not_empty`."""
+    """The number of posts on the board, with `board_not_empty`."""
 
     changelog_entries: Optional[int] = None
-    """How many changelog entries the board has, with `board_not_empty`."""
+    """The number of changelog entries on the board, with `board_not_empty`."""
 
     tags: Optional[int] = None
-    """How many tags the board has, with `board_not_empty`."""
+    """The number of tags on the board, with `board_not_empty`."""
 
     resource: Optional[str] = None
-    """What is capped: `contact`, `webhook`, `apiKey` or `member` with `ERR_PLAN_LIMIT`, `tag` with
-    `tag_limit`.
+    """The capped resource: `contact`, `webhook`, `apiKey` or `member` with `ERR_PLAN_LIMIT`, `tag`
+    with `tag_limit`.
     """
 
     limit: Optional[int] = None
     """The cap, with `ERR_PLAN_LIMIT` and `tag_limit`."""
 
     current: Optional[int] = None
-    """How many there are, with `ERR_PLAN_LIMIT` and `tag_limit`."""
+    """The current number, with `ERR_PLAN_LIMIT` and `tag_limit`."""
 
     after: Optional[int] = None
-    """The place in the feed that was asked for, with `ERR_GONE`."""
+    """The requested place in the feed, with `ERR_GONE`."""
 
     oldest: Optional[int] = None
-    """The number of the oldest event that is there, with `ERR_GONE`."""
+    """The number of the oldest stored event, with `ERR_GONE`."""
 
     latest: Optional[int] = None
     """The number of the latest event, with `ERR_GONE`."""
 
     request_id: Optional[str] = None
-    """Where to find it in our logs, with `ERR_INTERNAL`."""
+    """The id of the request in the logs of the service, with `ERR_INTERNAL`."""
 
     extra: Mapping[str, Any] = dataclasses.field(default_factory=_nothing)
     """Members that came after this version of the SDK, as they came."""
@@ -1035,19 +1036,19 @@ class ErrorDetails:
 @dataclass(frozen=True)
 class Event:
     id: str
-    """The id of an event, shared by its deliveries to all webhooks and by replays."""
+    """An event's id. All deliveries of the event, including replays, share it."""
 
     sequence: int
-    """The event's number among the organization's. None is missing."""
+    """The number of the event in the organization. The numbers have no gaps."""
 
     type: Union[EventType, str]
     """The name of an event."""
 
     payload: Payload
-    """The body that is sent, one of the payloads in the section "Webhooks"."""
+    """The body of the delivery, one of the payloads in the section "Webhooks"."""
 
     created_at: datetime
-    """When it was recorded. The order is that of sequence."""
+    """The time at which the event was recorded. The feed is in the order of `sequence`."""
 
     extra: Mapping[str, Any] = dataclasses.field(default_factory=_nothing)
     """Members that came after this version of the SDK, as they came."""
@@ -1062,18 +1063,16 @@ class EventComment:
     """A post's id."""
 
     parent_id: Optional[str]
-    """The comment that this one replies to, if it does."""
+    """The parent comment; null if the comment is no reply."""
 
     author_user_id: str
-    """The id of a member of the organization. Votes, posts and comments keep that of one who was
-    removed.
-    """
+    """A member's id. Votes, posts and comments keep the id of a removed member."""
 
     body_text: str
-    """The plain form of the text."""
+    """The text in plain form."""
 
     created_at: datetime
-    """A moment, RFC 3339 in UTC."""
+    """A time in RFC 3339 format and in UTC."""
 
     extra: Mapping[str, Any] = dataclasses.field(default_factory=_nothing)
     """Members that came after this version of the SDK, as they came."""
@@ -1081,7 +1080,7 @@ class EventComment:
 
 @dataclass(frozen=True)
 class EventContact:
-    """The contact without its organization, which stands beside it."""
+    """The contact without `organizationId`, which is a field of the event."""
 
     id: str
     """A contact's id."""
@@ -1096,44 +1095,44 @@ class EventContact:
     """The name, trimmed."""
 
     plan: Optional[str]
-    """The plan that the end-user is on with you, trimmed."""
+    """The end-user's plan with you, trimmed."""
 
     mrr_cents: Optional[int]
-    """Monthly recurring revenue, in cents of `currency`. Null if and only if `currency` is."""
+    """Monthly recurring revenue, in cents of `currency`. Null if and only if `currency` is null."""
 
     currency: Optional[str]
     """The ISO 4217 code of the currency of `mrrCents`."""
 
     metadata: Dict[str, Any]
-    """Your own keys with any JSON values, at most 256 KiB in all. Numbers and the order of keys are
-    kept as they are sent.
+    """Your own keys with any JSON values, at most 256 KiB in total. The service keeps numbers and the
+    order of keys unchanged.
     """
 
     source: str
-    """How the contact came in; it never changes. Open: more values may be added, so don't fail on one
-    that you don't know. So far `identify` (the identify endpoint), `admin` (an admin or `POST
-    /v1/contacts`), `public_post`, `public_vote` and `public_comment` (an end-user on a public board
-    who ticked the opt-in).
+    """The origin of the contact; it never changes. Open: more values may be added, so accept unknown
+    values. The values so far are `identify` (the identify endpoint), `admin` (an admin or `POST
+    /v1/contacts`), `public_post`, `public_vote` and `public_comment`. The last three mean that an
+    end-user ticked the opt-in on a public board.
     """
 
     consent_basis: str
-    """The lawful basis on which the contact is kept; it never changes. Open: more values may be added,
-    so don't fail on one that you don't know. So far `sdk_identify`, `admin_created`,
-    `public_interaction_opt_in`, and `legacy_inferred` for rows from before there was an opt-in:
-    don't send those marketing.
+    """The lawful basis for storing the contact; it never changes. Open: more values may be added, so
+    accept unknown values. The values so far are `sdk_identify`, `admin_created`,
+    `public_interaction_opt_in` and `legacy_inferred`. `legacy_inferred` means a contact from before
+    the opt-in existed: don't send it marketing.
     """
 
     first_seen_at: datetime
-    """A moment, RFC 3339 in UTC."""
+    """A time in RFC 3339 format and in UTC."""
 
     last_seen_at: datetime
-    """A moment, RFC 3339 in UTC."""
+    """A time in RFC 3339 format and in UTC."""
 
     created_at: datetime
-    """A moment, RFC 3339 in UTC."""
+    """A time in RFC 3339 format and in UTC."""
 
     updated_at: datetime
-    """A moment, RFC 3339 in UTC."""
+    """A time in RFC 3339 format and in UTC."""
 
     extra: Mapping[str, Any] = dataclasses.field(default_factory=_nothing)
     """Members that came after this version of the SDK, as they came."""
@@ -1141,7 +1140,7 @@ class EventContact:
 
 @dataclass(frozen=True)
 class EventDeletedContact:
-    """What is left of a deleted contact, to find it on your side."""
+    """The ids of a deleted contact, to find it in your data."""
 
     id: str
     """A contact's id."""
@@ -1165,7 +1164,7 @@ class EventEntry:
     """The entry's title in addresses, unique on its board."""
 
     published_at: datetime
-    """A moment, RFC 3339 in UTC."""
+    """A time in RFC 3339 format and in UTC."""
 
     extra: Mapping[str, Any] = dataclasses.field(default_factory=_nothing)
     """Members that came after this version of the SDK, as they came."""
@@ -1174,10 +1173,10 @@ class EventEntry:
 @dataclass(frozen=True)
 class EventFeed:
     data: List[Event]
-    """The events, first one first."""
+    """The events, oldest first."""
 
     next_after: int
-    """Pass it as `after` to go on."""
+    """Pass it as `after` to continue."""
 
     extra: Mapping[str, Any] = dataclasses.field(default_factory=_nothing)
     """Members that came after this version of the SDK, as they came."""
@@ -1195,10 +1194,10 @@ class EventPost:
     """The post's title in addresses, unique on its board."""
 
     status: Union[PostStatus, str]
-    """Where the post stands. Posts start as `open`; a merge makes its sources `duplicate`."""
+    """The status of the post. Posts start as `open`; a merge sets its sources to `duplicate`."""
 
     created_at: datetime
-    """A moment, RFC 3339 in UTC."""
+    """A time in RFC 3339 format and in UTC."""
 
     extra: Mapping[str, Any] = dataclasses.field(default_factory=_nothing)
     """Members that came after this version of the SDK, as they came."""
@@ -1213,12 +1212,12 @@ class EventVote:
     """A post's id."""
 
     user_id: Optional[str]
-    """The member that voted; null for contacts and voters of the public flow. Who a contact is tells
-    the list of the post's votes.
+    """The member that voted; null for contacts and for voters on public boards. The list of the post's
+    votes identifies contacts.
     """
 
     created_at: datetime
-    """A moment, RFC 3339 in UTC."""
+    """A time in RFC 3339 format and in UTC."""
 
     extra: Mapping[str, Any] = dataclasses.field(default_factory=_nothing)
     """Members that came after this version of the SDK, as they came."""
@@ -1226,13 +1225,13 @@ class EventVote:
 
 @dataclass(frozen=True)
 class EventWebhook:
-    """The webhook that is tested."""
+    """The webhook under test."""
 
     id: str
     """A webhook's id."""
 
     created_at: datetime
-    """A moment, RFC 3339 in UTC."""
+    """A time in RFC 3339 format and in UTC."""
 
     extra: Mapping[str, Any] = dataclasses.field(default_factory=_nothing)
     """Members that came after this version of the SDK, as they came."""
@@ -1241,13 +1240,13 @@ class EventWebhook:
 @dataclass(frozen=True)
 class FieldError:
     field: str
-    """The member or parameter, for example `body.text` or `events[1]`."""
+    """The field or parameter, for example `body.text` or `events[1]`."""
 
     rule: str
-    """The JSON Schema keyword of the limit, for example `maxLength`, or a word of ours."""
+    """The JSON Schema keyword of the limit, for example `maxLength`, or a rule of this API."""
 
     message: str
-    """What the value has to be, for people."""
+    """The requirement on the value, for human readers."""
 
     extra: Mapping[str, Any] = dataclasses.field(default_factory=_nothing)
     """Members that came after this version of the SDK, as they came."""
@@ -1255,10 +1254,10 @@ class FieldError:
 
 @dataclass(frozen=True)
 class IdentifiedContact:
-    """What became of an item, either `created` and `contact` or `error`."""
+    """The result of an item: either `created` and `contact`, or `error`."""
 
     created: Optional[bool] = None
-    """Whether the contact was made just now; false if it was there already."""
+    """Whether this request created the contact; false if it existed already."""
 
     contact: Optional[Contact] = None
 
@@ -1281,7 +1280,7 @@ class IdentifyContactRequest(_IdentifyContactRequestRequired, total=False):
     """The name. It is trimmed."""
 
     plan: Optional[str]
-    """The plan that the end-user is on with you. It is trimmed."""
+    """The end-user's plan with you. It is trimmed."""
 
     mrr_cents: Optional[int]
     """Monthly recurring revenue, in cents of `currency`."""
@@ -1290,8 +1289,8 @@ class IdentifyContactRequest(_IdentifyContactRequestRequired, total=False):
     """The ISO 4217 code of the currency of `mrrCents`."""
 
     metadata: Mapping[str, Any]
-    """Your own keys with any JSON values, at most 256 KiB in all. Numbers and the order of keys are
-    kept as they are sent.
+    """Your own keys with any JSON values, at most 256 KiB in total. The service keeps numbers and the
+    order of keys unchanged.
     """
 
 
@@ -1304,18 +1303,16 @@ class ListedVote:
     """A post's id."""
 
     user_id: Optional[str]
-    """The member that voted; null for contacts and voters of the public flow."""
+    """The member that voted; null for contacts and for voters on public boards."""
 
     contact_id: Optional[str]
-    """The contact that voted; null for members, voters of the public flow, and a contact that was
-    deleted.
-    """
+    """The contact that voted; null for members, for voters on public boards and for deleted contacts."""
 
     created_at: datetime
-    """A moment, RFC 3339 in UTC."""
+    """A time in RFC 3339 format and in UTC."""
 
     contact: Optional[Voter]
-    """Who the contact is now; null where `contactId` is."""
+    """The current data of the contact; null if `contactId` is null."""
 
     extra: Mapping[str, Any] = dataclasses.field(default_factory=_nothing)
     """Members that came after this version of the SDK, as they came."""
@@ -1323,7 +1320,7 @@ class ListedVote:
 
 @dataclass(frozen=True)
 class Me:
-    """Whose key it is."""
+    """The key, its member and its organization."""
 
     organization: Organization
 
@@ -1339,27 +1336,25 @@ class Me:
 @dataclass(frozen=True)
 class Member:
     id: str
-    """The id of a member of the organization. Votes, posts and comments keep that of one who was
-    removed.
-    """
+    """A member's id. Votes, posts and comments keep the id of a removed member."""
 
     email: str
     """The e-mail address, unique in the organization."""
 
     name: str
-    """The member's name, trimmed. It holds no control characters."""
+    """The member's name, trimmed. It has no control characters."""
 
     role: Union[MemberRole, str]
-    """What the member may do beyond the feedback itself: owners manage all members and their keys,
-    admins those of admins and members. Owners and admins, the 50 oldest of them, get an e-mail when
-    a webhook is disabled.
+    """The member's permissions beyond the feedback itself. Owners manage all members and their keys.
+    Admins manage admins and members, and their keys. The 50 oldest owners and admins get an e-mail
+    when a webhook is disabled.
     """
 
     created_at: datetime
-    """A moment, RFC 3339 in UTC."""
+    """A time in RFC 3339 format and in UTC."""
 
     updated_at: datetime
-    """A moment, RFC 3339 in UTC."""
+    """A time in RFC 3339 format and in UTC."""
 
     extra: Mapping[str, Any] = dataclasses.field(default_factory=_nothing)
     """Members that came after this version of the SDK, as they came."""
@@ -1374,13 +1369,15 @@ class Organization:
     """The organization's name."""
 
     slug: Optional[str]
-    """The organization's name in the addresses of its public boards; null where it is its id."""
+    """The organization's name in the addresses of its public boards. If it is null, the addresses have
+    the organization's id.
+    """
 
     plan: Union[Plan, str]
     """The organization's plan."""
 
     billing_state: Union[BillingState, str]
-    """With `read_only` every write is refused."""
+    """With `read_only` the API refuses every write."""
 
     extra: Mapping[str, Any] = dataclasses.field(default_factory=_nothing)
     """Members that came after this version of the SDK, as they came."""
@@ -1395,43 +1392,45 @@ class OrganizationSettings:
     """The organization's name."""
 
     slug: Optional[str]
-    """The organization's name in the addresses of its public boards; null where it is its id."""
+    """The organization's name in the addresses of its public boards. If it is null, the addresses have
+    the organization's id.
+    """
 
     color: Optional[str]
-    """The colour of your web pages, kept in lower case; null is that of the service."""
+    """The colour of your web pages, stored in lower case. Null means the colour of the service."""
 
     plan: Union[Plan, str]
     """The organization's plan."""
 
     billing_state: Union[BillingState, str]
-    """With `read_only` every write is refused."""
+    """With `read_only` the API refuses every write."""
 
     public_closed: bool
-    """Whether nobody may post, vote or comment on your web pages just now."""
+    """Whether your web pages currently accept no posts, votes and comments."""
 
     blocked_words: List[str]
-    """Words and phrases. What an end-user writes on your web pages with one of them in it, by itself
-    and not as a part of a longer word, waits as a submission, on any board. Case doesn't matter,
-    nor how an accent is written. One that means the same as one before is left out.
+    """Words and phrases. An end-user's text on your web pages that contains one of them waits as a
+    submission, on any board. A part of a longer word doesn't count. Case and the encoding of
+    accents don't matter. The service drops an entry that equals an earlier one by these rules.
     """
 
     subscriber_mails: bool
-    """Whether contacts who agreed are told by e-mail what becomes of what they wrote, voted for, or
-    commented on, and who chose to of the changelog. It is off unless you switch it on. While
-    `subscriberMailsAllowed` is false, no such e-mail is sent, and switching it on is refused: 403
-    with `details.reason = "subscriber_mails_not_allowed"`.
+    """Whether contacts that agreed get e-mails about new statuses of posts that they wrote, voted for
+    or commented on. Contacts that chose the changelog also get e-mails about its entries. The
+    default is false. While `subscriberMailsAllowed` is false, no such e-mail is sent. Setting it to
+    true is then refused: 403 with `details.reason = "subscriber_mails_not_allowed"`.
     """
 
     subscriber_mails_allowed: bool
-    """Whether the operator of the service lets you e-mail your end-users. Only the operator can change
-    it. False is the default of a new organization.
+    """Whether the operator of the service allows e-mails to your end-users. Only the operator can
+    change it. The default of a new organization is false.
     """
 
     created_at: datetime
-    """A moment, RFC 3339 in UTC."""
+    """A time in RFC 3339 format and in UTC."""
 
     updated_at: datetime
-    """A moment, RFC 3339 in UTC."""
+    """A time in RFC 3339 format and in UTC."""
 
     extra: Mapping[str, Any] = dataclasses.field(default_factory=_nothing)
     """Members that came after this version of the SDK, as they came."""
@@ -1440,10 +1439,10 @@ class OrganizationSettings:
 @dataclass(frozen=True)
 class Percentiles:
     p50: Optional[int]
-    """Half of them took no longer; null where there are none."""
+    """The median; null without values."""
 
     p95: Optional[int]
-    """Nineteen of twenty took no longer; null where there are none."""
+    """The 95th percentile; null without values."""
 
     extra: Mapping[str, Any] = dataclasses.field(default_factory=_nothing)
     """Members that came after this version of the SDK, as they came."""
@@ -1467,55 +1466,57 @@ class Post:
     """The post's title in addresses, unique on its board."""
 
     status: Union[PostStatus, str]
-    """Where the post stands. Posts start as `open`; a merge makes its sources `duplicate`."""
+    """The status of the post. Posts start as `open`; a merge sets its sources to `duplicate`."""
 
     body: RichText
 
     contact_id: Optional[str]
-    """The end-user whose feedback it is, if that is known."""
+    """The contact that gave the feedback; null if it is unknown."""
 
     author_user_id: Optional[str]
-    """The member that wrote it; null for posts of the public flow."""
+    """The member that wrote the post; null for posts from public boards."""
 
     hide_from_roadmap: bool
     """Whether the roadmap leaves the post out."""
 
     tag_ids: List[str]
-    """The tags that the post carries, oldest tag first."""
+    """The tags of the post, oldest tag first."""
 
     vote_count: int
-    """How many votes the post has."""
+    """The number of votes."""
 
     comment_count: int
-    """How many comments the post has, with replies and without deleted ones."""
+    """The number of comments, including replies and excluding deleted comments."""
 
     merged_into_id: Optional[str]
-    """The post that this one was merged into, if it was."""
+    """The post into which this post was merged; null if it is not merged."""
 
     last_activity_at: datetime
-    """The last vote, comment or change."""
+    """The time of the last vote, comment or change."""
 
     created_at: datetime
-    """A moment, RFC 3339 in UTC."""
+    """A time in RFC 3339 format and in UTC."""
 
     updated_at: datetime
-    """A moment, RFC 3339 in UTC."""
+    """A time in RFC 3339 format and in UTC."""
 
     revenue: Optional[PostRevenue] = None
-    """What the contacts who voted for the post pay together. Only in a list with `sort=revenue`."""
+    """The total revenue of the contacts that voted for the post. Only in a list with `sort=revenue`."""
 
     extra: Mapping[str, Any] = dataclasses.field(default_factory=_nothing)
     """Members that came after this version of the SDK, as they came."""
 
 
 class PostBodyInput(TypedDict, total=False):
-    """The text, as a rich-text document, in its plain form, or both. Neither is made from the other."""
+    """The text, as a rich-text document, in plain form, or both. The service derives neither form from
+    the other.
+    """
 
     json: Any
-    """A rich-text document of any shape, at most 256 KiB, or null. It is kept as it is sent."""
+    """A rich-text document of any shape, at most 256 KiB, or null. The service stores it unchanged."""
 
     text: str
-    """The plain form of the text."""
+    """The text in plain form."""
 
 
 @dataclass(frozen=True)
@@ -1536,13 +1537,15 @@ class PostCreatedEvent:
 
 @dataclass(frozen=True)
 class PostRevenue:
-    """What the contacts who voted for the post pay together. Only in a list with `sort=revenue`."""
+    """The total revenue of the contacts that voted for the post. Only in a list with `sort=revenue`."""
 
     currency: str
-    """The currency that the list goes by."""
+    """The currency of the list's order."""
 
     mrr_cents: int
-    """Monthly recurring revenue, in cents of `currency`. Contacts who pay in others count for nothing."""
+    """Monthly recurring revenue, in cents of `currency`. Contacts that pay in another currency don't
+    count.
+    """
 
     extra: Mapping[str, Any] = dataclasses.field(default_factory=_nothing)
     """Members that came after this version of the SDK, as they came."""
@@ -1561,7 +1564,7 @@ class PostStatusChangedEvent:
     post: EventPost
 
     previous_status: Union[PostStatus, str]
-    """Where the post stands. Posts start as `open`; a merge makes its sources `duplicate`."""
+    """The status of the post. Posts start as `open`; a merge sets its sources to `duplicate`."""
 
     extra: Mapping[str, Any] = dataclasses.field(default_factory=_nothing)
     """Members that came after this version of the SDK, as they came."""
@@ -1576,35 +1579,33 @@ class Recovery:
     """A webhook's id."""
 
     since: datetime
-    """The first moment of the window."""
+    """The start of the window, inclusive."""
 
     until: datetime
-    """The end of the window, which isn't part of it."""
+    """The end of the window, exclusive."""
 
     event_type: Optional[Union[DeliveryEventType, str]]
-    """The one event whose deliveries are replayed; null for all that the webhook subscribes to."""
+    """The only event whose deliveries are replayed; null for all subscribed events."""
 
     status: Union[RecoveryStatus, str]
-    """`running` while replays are to come; `completed` and `stopped` are final."""
+    """`running` while replays remain; `completed` and `stopped` are final."""
 
     stopped_reason: Optional[str]
-    """Why it stopped before its end; null if it didn't. Open: more values may be added. So far
-    `webhook_disabled`, `not_subscribed`, and `canceled` by who runs the service.
+    """The reason for an early stop; null without one. Open: more values may be added. The values so
+    far are `webhook_disabled`, `not_subscribed` and `canceled` (by an operator).
     """
 
     total: Optional[int]
-    """How many deliveries there were to replay when they were counted at its beginning; null until
-    then.
-    """
+    """The number of deliveries to replay, counted at the start of the recovery; null until then."""
 
     replayed: int
-    """How many were replayed so far."""
+    """The number of deliveries replayed so far."""
 
     created_at: datetime
-    """A moment, RFC 3339 in UTC."""
+    """A time in RFC 3339 format and in UTC."""
 
     ended_at: Optional[datetime]
-    """When it was completed or stopped; null while it runs."""
+    """The time at which the status became `completed` or `stopped`; null while it is `running`."""
 
     extra: Mapping[str, Any] = dataclasses.field(default_factory=_nothing)
     """Members that came after this version of the SDK, as they came."""
@@ -1613,7 +1614,7 @@ class Recovery:
 @dataclass(frozen=True)
 class RetractedVote:
     id: Optional[str]
-    """The vote that was taken off; null if there was none."""
+    """The retracted vote; null if there was none."""
 
     post_id: str
     """A post's id."""
@@ -1625,10 +1626,10 @@ class RetractedVote:
 @dataclass(frozen=True)
 class RichText:
     json: Any
-    """A rich-text document of any shape, at most 256 KiB, or null. It is kept as it is sent."""
+    """A rich-text document of any shape, at most 256 KiB, or null. The service stores it unchanged."""
 
     text: str
-    """The plain form of the text."""
+    """The text in plain form."""
 
     extra: Mapping[str, Any] = dataclasses.field(default_factory=_nothing)
     """Members that came after this version of the SDK, as they came."""
@@ -1637,12 +1638,10 @@ class RichText:
 @dataclass(frozen=True)
 class SubjectRecord:
     kind: Union[SubjectRecordKind, str]
-    """What the record is. A `subscription` is what the person chose to be e-mailed about. More may be
-    added.
-    """
+    """The kind of record. A `subscription` is the person's choice of e-mails. More may be added."""
 
     record: Dict[str, Any]
-    """The record as it was when the export came to it. Its members may become more."""
+    """The record at the time at which the export read it. More fields may be added."""
 
     extra: Mapping[str, Any] = dataclasses.field(default_factory=_nothing)
     """Members that came after this version of the SDK, as they came."""
@@ -1654,38 +1653,38 @@ class SubjectRequest:
     """The id of the receipt of an export or an erasure."""
 
     kind: Union[SubjectRequestKind, str]
-    """What was asked for."""
+    """The kind of request."""
 
     contact_id: str
     """A contact's id."""
 
     text: Optional[Union[ErasedText, str]]
-    """What becomes of the text that the person wrote; null for an export."""
+    """The treatment of the text that the person wrote; null for an export."""
 
     status: Union[SubjectRequestStatus, str]
-    """`running` while there is something to do; `completed` and `stopped` are final."""
+    """`running` while the service works on the request; `completed` and `stopped` are final."""
 
     stopped_reason: Optional[str]
-    """Why it stopped before its end; null if it didn't. Open: more values may be added. So far
-    `contact_deleted`.
+    """The reason for an early stop; null without one. Open: more values may be added. The only value
+    so far is `contact_deleted`.
     """
 
     records: int
-    """How many records the export has so far; 0 for an erasure."""
+    """The current number of records of the export; 0 for an erasure."""
 
     same_address_contact_ids: List[str]
-    """Other contacts that had the same e-mail address when it was asked for, which it isn't about. Of
-    more than 100 the oldest.
+    """Other contacts with the same e-mail address at the time of the request. The request doesn't
+    cover them. If there are more than 100, the oldest 100.
     """
 
     created_at: datetime
-    """A moment, RFC 3339 in UTC."""
+    """A time in RFC 3339 format and in UTC."""
 
     finished_at: Optional[datetime]
-    """When it was completed or stopped; null while it runs."""
+    """The time at which the status became `completed` or `stopped`; null while it is `running`."""
 
     expires_at: Optional[datetime]
-    """When the records of a completed export are removed; null where there are none."""
+    """The time at which the service removes the records of a completed export; null if there are none."""
 
     extra: Mapping[str, Any] = dataclasses.field(default_factory=_nothing)
     """Members that came after this version of the SDK, as they came."""
@@ -1693,24 +1692,26 @@ class SubjectRequest:
 
 @dataclass(frozen=True)
 class Submission:
-    """It doesn't tell who has written it."""
+    """A post or comment that waits for your review. It doesn't identify its author."""
 
     id: str
-    """The id of what an end-user has written and you have yet to look at."""
+    """The id of a submission: a post or comment of an end-user that waits for your review."""
 
     kind: Union[SubmissionKind, str]
-    """What it becomes."""
+    """The kind of resource that an approval creates."""
 
     reason: Union[SubmissionReason, str]
-    """Why it waits; `moderated` is for everything on a board that is, `blocked_word` for a text with
-    one of your `blockedWords`.
+    """The reason for the review. `moderated` applies to every post and comment on a moderated board.
+    `blocked_word` applies to a text with one of your `blockedWords`.
     """
 
     board_id: str
     """A board's id."""
 
     post_id: Optional[str]
-    """The post that a comment is on, or the one that it was merged into; null for a post."""
+    """The post of a comment or, after a merge, the post into which that one was merged; null for a
+    post.
+    """
 
     title: Optional[str]
     """A post's title; null for a comment."""
@@ -1718,7 +1719,7 @@ class Submission:
     body: RichText
 
     created_at: datetime
-    """A moment, RFC 3339 in UTC."""
+    """A time in RFC 3339 format and in UTC."""
 
     extra: Mapping[str, Any] = dataclasses.field(default_factory=_nothing)
     """Members that came after this version of the SDK, as they came."""
@@ -1730,18 +1731,20 @@ class Subscriber:
     """A contact's id."""
 
     status_updates: bool
-    """Is told what becomes of what they wrote, voted for, or commented on."""
+    """Whether the contact gets e-mails about new statuses of posts that it wrote, voted for or
+    commented on.
+    """
 
     changelog: bool
-    """Is told of everything that is new in the changelog."""
+    """Whether the contact gets e-mails about new changelog entries."""
 
     suppressed: bool
-    """Is told nothing, because e-mails to the address came back, to whichever organization of the
-    deployment they were from.
+    """Whether the contact gets no e-mails because earlier ones to its address bounced. Bounced e-mails
+    of all organizations of the deployment count.
     """
 
     updated_at: datetime
-    """When the person chose last, or came where nothing was chosen."""
+    """The time of the person's last choice or, without one, of the contact's creation."""
 
     extra: Mapping[str, Any] = dataclasses.field(default_factory=_nothing)
     """Members that came after this version of the SDK, as they came."""
@@ -1762,10 +1765,10 @@ class Tag:
     """The tag's colour, as #rrggbb in lower case."""
 
     created_at: datetime
-    """A moment, RFC 3339 in UTC."""
+    """A time in RFC 3339 format and in UTC."""
 
     updated_at: datetime
-    """A moment, RFC 3339 in UTC."""
+    """A time in RFC 3339 format and in UTC."""
 
     extra: Mapping[str, Any] = dataclasses.field(default_factory=_nothing)
     """Members that came after this version of the SDK, as they came."""
@@ -1788,9 +1791,7 @@ class User:
     """A member of the organization."""
 
     id: str
-    """The id of a member of the organization. Votes, posts and comments keep that of one who was
-    removed.
-    """
+    """A member's id. Votes, posts and comments keep the id of a removed member."""
 
     name: str
     """The member's name."""
@@ -1799,9 +1800,9 @@ class User:
     """The member's e-mail address."""
 
     role: Union[MemberRole, str]
-    """What the member may do beyond the feedback itself: owners manage all members and their keys,
-    admins those of admins and members. Owners and admins, the 50 oldest of them, get an e-mail when
-    a webhook is disabled.
+    """The member's permissions beyond the feedback itself. Owners manage all members and their keys.
+    Admins manage admins and members, and their keys. The 50 oldest owners and admins get an e-mail
+    when a webhook is disabled.
     """
 
     extra: Mapping[str, Any] = dataclasses.field(default_factory=_nothing)
@@ -1817,15 +1818,13 @@ class Vote:
     """A post's id."""
 
     user_id: Optional[str]
-    """The member that voted; null for contacts and voters of the public flow."""
+    """The member that voted; null for contacts and for voters on public boards."""
 
     contact_id: Optional[str]
-    """The contact that voted; null for members, voters of the public flow, and a contact that was
-    deleted.
-    """
+    """The contact that voted; null for members, for voters on public boards and for deleted contacts."""
 
     created_at: datetime
-    """A moment, RFC 3339 in UTC."""
+    """A time in RFC 3339 format and in UTC."""
 
     extra: Mapping[str, Any] = dataclasses.field(default_factory=_nothing)
     """Members that came after this version of the SDK, as they came."""
@@ -1862,7 +1861,7 @@ class Voter:
     """The name."""
 
     plan: Optional[str]
-    """The plan that the end-user is on with you."""
+    """The end-user's plan with you."""
 
     mrr_cents: Optional[int]
     """Monthly recurring revenue, in cents of `currency`."""
@@ -1883,46 +1882,49 @@ class Webhook:
     """An organization's id."""
 
     url: str
-    """Where events are sent."""
+    """The address of the receiver."""
 
     events: List[Union[EventType, str]]
-    """The events that are sent."""
+    """The subscribed events."""
 
     description: Optional[str]
-    """What the webhook is for, in your words; null where nothing is said."""
+    """The purpose of the webhook, in your words; null if none was given."""
 
     metadata: Dict[str, str]
-    """Your own keys with texts, at most 16 KiB as JSON. No receiver gets to see them. The order of
-    keys isn't kept.
+    """Your own keys with texts, at most 16 KiB as JSON. The service sends them to no receiver, and
+    doesn't keep the order of keys.
     """
 
     max_per_second: Optional[int]
-    """How many attempts begin within a second, retries among them; null for no limit. After a pause as
-    many may begin at once. What is beyond it waits its turn, about in the order in which it
-    happened: it isn't dropped, and the wait is none of the five attempts.
+    """The maximum number of attempts that start within a second, including retries; null means no
+    limit. After a pause, that number of attempts may start at once. Further attempts wait, roughly
+    in the order of their events. None is dropped, and waiting doesn't count as one of the five
+    attempts.
     """
 
     enabled: bool
-    """Whether anything is sent."""
+    """Whether the service sends events to the webhook."""
 
     disabled_at: Optional[datetime]
-    """When it was disabled, by you or after 50 failed deliveries in a row; null while it is enabled."""
+    """The time at which the webhook was disabled, by you or after 50 failed deliveries in a row. Null
+    while it is enabled.
+    """
 
     disabled_reason: Optional[str]
-    """Why it is disabled: `requested` by you, or `failures`; null while it is enabled. Open: more
-    values may be added.
+    """The reason for disabling: `requested` by you, or `failures`; null while the webhook is enabled.
+    Open: more values may be added.
     """
 
     consecutive_failures: int
-    """How many deliveries in a row have failed for good. A success, and enabling the webhook, begin at
-    0 again; 50 disable it.
+    """The number of consecutive deliveries that failed for good. A success resets it to 0, and so does
+    enabling the webhook. At 50 the service disables the webhook.
     """
 
     created_at: datetime
-    """A moment, RFC 3339 in UTC."""
+    """A time in RFC 3339 format and in UTC."""
 
     updated_at: datetime
-    """A moment, RFC 3339 in UTC."""
+    """A time in RFC 3339 format and in UTC."""
 
     extra: Mapping[str, Any] = dataclasses.field(default_factory=_nothing)
     """Members that came after this version of the SDK, as they came."""
@@ -1934,42 +1936,42 @@ class WebhookHealth:
     """A webhook's id."""
 
     enabled: bool
-    """Whether anything is sent."""
+    """Whether the service sends events to the webhook."""
 
     disabled_at: Optional[datetime]
-    """When it was disabled; null while it is enabled."""
+    """The time at which the webhook was disabled; null while it is enabled."""
 
     disabled_reason: Optional[str]
-    """Why it is disabled, as in the webhook."""
+    """The reason for disabling, as in the webhook."""
 
     consecutive_failures: int
-    """How many deliveries in a row have failed for good."""
+    """The number of consecutive deliveries that failed for good."""
 
     since: datetime
-    """What was created from then on counts: 24 hours ago, or later where there were more than 10,000
-    deliveries.
+    """The start of the period: 24 hours ago, or later if there were more than 10,000 deliveries.
+    Deliveries created since then count.
     """
 
     delivered: int
-    """How many deliveries since then have succeeded."""
+    """The number of succeeded deliveries that were created in the period."""
 
     failed: int
-    """How many deliveries since then have failed for good."""
+    """The number of deliveries created in the period that failed for good."""
 
     attempts: int
-    """How many attempts the deliveries since then have had."""
+    """The number of attempts of the deliveries created in the period."""
 
     attempt_duration_ms: Percentiles
-    """How long the last attempt of each delivery since then took, in milliseconds."""
+    """The duration of the last attempt of each delivery created in the period, in milliseconds."""
 
     time_to_delivery_ms: Percentiles
-    """How long it took from the event to its delivery, waits and retries included, in milliseconds."""
+    """The time from the event to its delivery, including waits and retries, in milliseconds."""
 
     pending: int
-    """How many deliveries are pending now, whenever they were created; 10,000 stands for more, too."""
+    """The number of deliveries that are pending now, of any age. 10,000 means 10,000 or more."""
 
     oldest_pending_at: Optional[datetime]
-    """When the oldest pending delivery was created; null where none is pending."""
+    """The creation time of the oldest pending delivery; null if none is pending."""
 
     extra: Mapping[str, Any] = dataclasses.field(default_factory=_nothing)
     """Members that came after this version of the SDK, as they came."""
@@ -1983,7 +1985,7 @@ class WebhookTestEvent:
     """An organization's id."""
 
     webhook: EventWebhook
-    """The webhook that is tested."""
+    """The webhook under test."""
 
     extra: Mapping[str, Any] = dataclasses.field(default_factory=_nothing)
     """Members that came after this version of the SDK, as they came."""
@@ -1998,49 +2000,52 @@ class WebhookWithSecret:
     """An organization's id."""
 
     url: str
-    """Where events are sent."""
+    """The address of the receiver."""
 
     events: List[Union[EventType, str]]
-    """The events that are sent."""
+    """The subscribed events."""
 
     description: Optional[str]
-    """What the webhook is for, in your words; null where nothing is said."""
+    """The purpose of the webhook, in your words; null if none was given."""
 
     metadata: Dict[str, str]
-    """Your own keys with texts, at most 16 KiB as JSON. No receiver gets to see them. The order of
-    keys isn't kept.
+    """Your own keys with texts, at most 16 KiB as JSON. The service sends them to no receiver, and
+    doesn't keep the order of keys.
     """
 
     max_per_second: Optional[int]
-    """How many attempts begin within a second, retries among them; null for no limit. After a pause as
-    many may begin at once. What is beyond it waits its turn, about in the order in which it
-    happened: it isn't dropped, and the wait is none of the five attempts.
+    """The maximum number of attempts that start within a second, including retries; null means no
+    limit. After a pause, that number of attempts may start at once. Further attempts wait, roughly
+    in the order of their events. None is dropped, and waiting doesn't count as one of the five
+    attempts.
     """
 
     enabled: bool
-    """Whether anything is sent."""
+    """Whether the service sends events to the webhook."""
 
     disabled_at: Optional[datetime]
-    """When it was disabled, by you or after 50 failed deliveries in a row; null while it is enabled."""
+    """The time at which the webhook was disabled, by you or after 50 failed deliveries in a row. Null
+    while it is enabled.
+    """
 
     disabled_reason: Optional[str]
-    """Why it is disabled: `requested` by you, or `failures`; null while it is enabled. Open: more
-    values may be added.
+    """The reason for disabling: `requested` by you, or `failures`; null while the webhook is enabled.
+    Open: more values may be added.
     """
 
     consecutive_failures: int
-    """How many deliveries in a row have failed for good. A success, and enabling the webhook, begin at
-    0 again; 50 disable it.
+    """The number of consecutive deliveries that failed for good. A success resets it to 0, and so does
+    enabling the webhook. At 50 the service disables the webhook.
     """
 
     created_at: datetime
-    """A moment, RFC 3339 in UTC."""
+    """A time in RFC 3339 format and in UTC."""
 
     updated_at: datetime
-    """A moment, RFC 3339 in UTC."""
+    """A time in RFC 3339 format and in UTC."""
 
     secret: str = dataclasses.field(repr=False)
-    """The key of the signatures. It is shown this once."""
+    """The key of the signatures. The API shows it only once."""
 
     extra: Mapping[str, Any] = dataclasses.field(default_factory=_nothing)
     """Members that came after this version of the SDK, as they came."""
@@ -2049,7 +2054,7 @@ class WebhookWithSecret:
 @dataclass(frozen=True)
 class WidgetOrigins:
     origins: List[str]
-    """The origins of the pages that may hold the widget."""
+    """The origins of the pages that may embed the widget."""
 
     extra: Mapping[str, Any] = dataclasses.field(default_factory=_nothing)
     """Members that came after this version of the SDK, as they came."""
@@ -2058,10 +2063,10 @@ class WidgetOrigins:
 @dataclass(frozen=True)
 class WidgetSecret:
     id: str
-    """The secret's id, which tokens name as `kid`."""
+    """The secret's id. Tokens name it as `kid`."""
 
     created_at: datetime
-    """A moment, RFC 3339 in UTC."""
+    """A time in RFC 3339 format and in UTC."""
 
     extra: Mapping[str, Any] = dataclasses.field(default_factory=_nothing)
     """Members that came after this version of the SDK, as they came."""
@@ -2070,13 +2075,13 @@ class WidgetSecret:
 @dataclass(frozen=True)
 class WidgetSecretWithSecret:
     id: str
-    """The secret's id, which tokens name as `kid`."""
+    """The secret's id. Tokens name it as `kid`."""
 
     created_at: datetime
-    """A moment, RFC 3339 in UTC."""
+    """A time in RFC 3339 format and in UTC."""
 
     secret: str = dataclasses.field(repr=False)
-    """The key of the signatures. It is shown this once."""
+    """The key of the signatures. The API shows it only once."""
 
     extra: Mapping[str, Any] = dataclasses.field(default_factory=_nothing)
     """Members that came after this version of the SDK, as they came."""
