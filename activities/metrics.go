@@ -46,7 +46,7 @@ func NewCounts(m telemetry.Meter) *Counts {
 		putOff:     m.Counter("earshot_put_off", "Attempts that were put off."),
 		sweeps: m.Counter("earshot_sweeps", "Sweeps.",
 			telemetry.Labels("result", "done"), telemetry.Labels("result", "failed")),
-		swept:   m.Counter("earshot_swept", "What the sweep found and started again, or ended."),
+		swept:   m.Counter("earshot_swept", "Findings that the sweep started again or ended."),
 		removed: m.Counter("earshot_removed", "Rows that the retention removed."),
 		emails: m.Counter("earshot_emails", "E-mails.", telemetry.Labels("result", "sent"),
 			telemetry.Labels("result", "refused"), telemetry.Labels("result", "failed"), telemetry.Labels("result", "not_configured")),

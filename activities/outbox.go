@@ -167,7 +167,7 @@ func (o *Outbox) SweepOutbox(ctx context.Context, p SweepParams) (result SweepRe
 	found := result
 	found.Next = nil // the place to continue from isn't a finding
 	if found != (SweepResult{}) {
-		o.log.WarnContext(ctx, "sweep started what was overdue", "neverStarted", result.NeverStarted, "lost", result.Lost,
+		o.log.WarnContext(ctx, "sweep started overdue work", "neverStarted", result.NeverStarted, "lost", result.Lost,
 			"entries", result.Entries, "recoveries", result.Recoveries, "subjectRequests", result.SubjectRequests, "backfills", result.Backfills,
 			"streaks", result.Streaks, "interactions", result.Interactions, "subscribers", result.Subscribers, "givenUp", result.GivenUp)
 	}

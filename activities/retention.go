@@ -141,7 +141,7 @@ func (r *Retention) RemoveExpired(ctx context.Context) (RemoveResult, error) {
 		}
 	}
 	if p.Result != (RemoveResult{}) {
-		r.log.InfoContext(ctx, "removed what is expired", "deliveries", p.Result.Deliveries, "events", p.Result.Events,
+		r.log.InfoContext(ctx, "removed expired rows", "deliveries", p.Result.Deliveries, "events", p.Result.Events,
 			"recoveries", p.Result.Recoveries, "webhooks", p.Result.Webhooks,
 			"idempotencyRecords", p.Result.IdempotencyRecords, "tombstones", p.Result.Tombstones,
 			"auditEntries", p.Result.AuditEntries, "subjectRecords", p.Result.SubjectRecords,

@@ -149,7 +149,7 @@ func judge(found map[string]ratio) error {
 	}
 	t.print(os.Stdout)
 	if len(below) > 0 {
-		return errors.Errorf("slower beside its floor than two thirds of what is committed: %s. If that is on purpose, make bench-guard ARGS=-write",
+		return errors.Errorf("below two thirds of the committed ratio to the floor: %s. If you intend this, run make bench-guard ARGS=-write",
 			strings.Join(below, ", "))
 	}
 	return nil

@@ -90,7 +90,7 @@ func (s *stack) postsAre(ctx context.Context, board string, a *acknowledged) err
 
 // noDeliveries checks that events without a subscribed webhook made no deliveries.
 func (s *stack) noDeliveries(ctx context.Context, of publicid.Organization, since time.Time) error {
-	return s.none(ctx, "deliveries that nobody subscribed to", "SELECT count(*) FROM deliveries WHERE organization_id = $1 AND created_at >= $2", of, since)
+	return s.none(ctx, "deliveries without a subscribed webhook", "SELECT count(*) FROM deliveries WHERE organization_id = $1 AND created_at >= $2", of, since)
 }
 
 // votesAre checks the members' votes on a post, and its vote count. Seeded votes have no member.

@@ -103,7 +103,7 @@ func (l *lists) open(ctx context.Context) error {
 		&l.tag:     `SELECT id FROM tags WHERE organization_id = $1 ORDER BY id LIMIT 1`,
 	} {
 		if err := l.pool.QueryRow(ctx, sql, org).Scan(dest); err != nil {
-			return errors.Wrap(err, "find what was seeded")
+			return errors.Wrap(err, "find the seeded rows")
 		}
 	}
 	return l.makeKey(ctx, org, user)

@@ -44,17 +44,17 @@ var modes = []struct {
 	alone bool
 	run   func(ctx context.Context, s *stack, o options) error
 }{
-	{"lists", "measure the lists instead, on what make bench-seed made", true,
+	{"lists", "measure the lists instead, on the rows of make bench-seed", true,
 		func(ctx context.Context, _ *stack, o options) error { return measureLists(ctx, o) }},
-	{"isolation", "measure instead what a healthy webhook notices of a burst beside it", false,
+	{"isolation", "measure instead how much a burst delays a healthy webhook beside it", false,
 		func(ctx context.Context, s *stack, o options) error { return s.measureIsolation(ctx, o) }},
-	{"readers", "measure instead what a page of a public board takes, and what the API notices of readers", false,
+	{"readers", "measure instead the latency of a public page, and of the API beside readers", false,
 		func(ctx context.Context, s *stack, o options) error { return s.measureReaders(ctx, o) }},
-	{"costs", "measure instead, as JSON, what an event takes of each process; bench/scaling reckons with it", false,
+	{"costs", "measure instead, as JSON, the cost of an event in each process; bench/scaling uses it", false,
 		func(ctx context.Context, s *stack, o options) error { return s.measureCosts(ctx, o) }},
-	{"sweep", "measure instead how long posts take to arrive at rates up to what the machine does; with -write it is plotted", false,
+	{"sweep", "measure instead the time from post to webhook, at rates up to the capacity of the machine; -write also plots it", false,
 		func(ctx context.Context, s *stack, o options) error { return s.measureSweep(ctx, o) }},
-	{"growth", "measure instead what operations cost at a tenth of the rows and at all; it seeds anew", false,
+	{"growth", "measure instead the cost of operations at a tenth of the rows and at all rows; it seeds anew", false,
 		func(ctx context.Context, s *stack, o options) error { return s.measureGrowth(ctx, o) }},
 	{"guard", "hold three ratios against those of bench/guard.json, on a service of its own (make bench-guard); with -write they are written there", true,
 		func(ctx context.Context, _ *stack, o options) error { return measureGuard(ctx, o) }},
@@ -70,7 +70,7 @@ func main() {
 	flag.IntVar(&o.connections, "connections", 32, "connections of a burst; other requests take half")
 	flag.DurationVar(&o.period, "period", 10*time.Second, "how long each is measured; a floor for half as long")
 	flag.BoolVar(&o.asJSON, "json", false, "print JSON")
-	flag.StringVar(&o.only, "only", "", "measure only what has this in its name, with its floors; commas between several, with -isolation")
+	flag.StringVar(&o.only, "only", "", "measure only subjects with this text in their names, and their floors; -isolation takes several, comma-separated")
 	flag.Float64Var(&o.scale, "scale", 1, "how much to seed where nothing is: 1 is 1,000,000 contacts, 200,000 posts and 2,000,000 votes on one of them")
 	flag.BoolVar(&o.write, "write", false, "also write the tables, plots and costs of the repository; run it at its root")
 	flag.IntVar(&o.burstRate, "burst-rate", 100, "with -isolation, events of the burst a second; from some 250 on two processors are busy with the burst alone")

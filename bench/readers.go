@@ -61,7 +61,7 @@ func (s *stack) measureReaders(ctx context.Context, o options) (err error) {
 		}{
 			{fmt.Sprintf("%d pages a second, each another one", pagesRate), &page, func() (*latencies, error) { return everyPeriod(ctx, pagesRate, p.reading(paths)) }},
 			{fmt.Sprintf("%d lists of the API a second, alone", besideRate), &alone, func() (*latencies, error) { return everyPeriod(ctx, besideRate, ask) }},
-			{fmt.Sprintf("… beside %d who ask for a line of text", readers), &besideText, func() (*latencies, error) {
+			{fmt.Sprintf("… beside %d readers of a line of text", readers), &besideText, func() (*latencies, error) {
 				return besideReaders(ctx, coming{p.base, []string{"/robots.txt"}}, ask)
 			}},
 			{fmt.Sprintf("… beside %d readers of pages", readers), &beside, func() (*latencies, error) { return besideReaders(ctx, coming{p.base, paths}, ask) }},
@@ -74,7 +74,7 @@ func (s *stack) measureReaders(ctx context.Context, o options) (err error) {
 		}
 	}
 	times := func(p99s []time.Duration) float64 { return float64(medianTime(p99s)) / float64(medianTime(alone)) }
-	fmt.Printf("the API's p99: alone %s, beside who ask for a line of text %.2f times that, beside readers of pages %.2f times\n",
+	fmt.Printf("the API's p99: alone %s, beside readers of a line of text %.2f times that, beside readers of pages %.2f times\n",
 		brief(medianTime(alone)), times(besideText), times(beside))
 	return tooSlow(medianTime(page), medianTime(alone), medianTime(beside))
 }
@@ -87,7 +87,7 @@ func tooSlow(page, alone, beside time.Duration) error {
 		beyond = append(beyond, errors.Errorf("a page's p99 is more than %s", pageMost))
 	}
 	if float64(beside) > readersMost*float64(alone) {
-		beyond = append(beyond, errors.Errorf("beside readers the API's p99 is more than %.1f times what it is alone", readersMost))
+		beyond = append(beyond, errors.Errorf("the API's p99 beside readers is more than %.1f times its p99 alone", readersMost))
 	}
 	return errors.Join(beyond...)
 }
@@ -168,7 +168,7 @@ func beReaders(ctx context.Context, told io.Reader) error {
 	if err != nil {
 		return err
 	}
-	printReaders("… what the readers wait", times)
+	printReaders("… the latency of the readers", times)
 	return nil
 }
 

@@ -40,7 +40,7 @@ func findSeeded(ctx context.Context, pool *pgxpool.Pool) (org publicid.Organizat
 		return org, member, errNotSeeded
 	}
 	if err != nil {
-		return org, member, errors.Wrap(err, "find what was seeded")
+		return org, member, errors.Wrap(err, "find the seeded organization")
 	}
 	return org, member, nil
 }
@@ -112,7 +112,7 @@ func (s *stack) tidySeeded(ctx context.Context) error {
 			"DELETE FROM api_keys WHERE organization_id = $1 AND name = 'bench'",
 		} {
 			if _, err := tx.Exec(ctx, sql, org); err != nil {
-				return errors.Wrap(err, "remove what the load added to what is seeded")
+				return errors.Wrap(err, "remove the rows that the load added")
 			}
 		}
 		return nil

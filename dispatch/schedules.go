@@ -34,7 +34,7 @@ func schedules() []client.ScheduleOptions {
 		every(sweepEvery, workflows.SweepSchedule, "Starts deliveries whose start was lost.", &client.ScheduleWorkflowAction{
 			Workflow: workflows.SweepOutboxName, Args: []any{activities.SweepParams{Grace: sweepGrace}},
 		}),
-		every(retentionEvery, workflows.RetentionSchedule, "Removes what is older than EARSHOT_RETENTION.", &client.ScheduleWorkflowAction{
+		every(retentionEvery, workflows.RetentionSchedule, "Removes rows that are older than EARSHOT_RETENTION.", &client.ScheduleWorkflowAction{
 			Workflow: workflows.RemoveExpiredName,
 		}),
 	}

@@ -26,7 +26,7 @@ func notifySubscribers(ctx context.Context, c client.Client, of publicid.Organiz
 		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 		TypedSearchAttributes: temporal.NewSearchAttributes(workflows.OrganizationIDs.ValueSet([]string{of.String()})),
 		Priority:              fairTo(of),
-		StaticSummary:         "tells end-users by e-mail what became of what they wanted",
+		StaticSummary:         "e-mails updates to end-users who agreed",
 	}, workflows.NotifySubscribersName, activities.SubscribersParams{Organization: of})
 	return err
 }

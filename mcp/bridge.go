@@ -128,7 +128,7 @@ func (b *Bridge) check(ctx context.Context) error {
 	case answer.Status == http.StatusUnauthorized:
 		return errors.Errorf("the service at %s doesn't take the API key: it is unknown, revoked or expired", base.Redacted())
 	case answer.Status != http.StatusOK || !bytes.Contains(answer.Body, []byte(`"apiKey"`)):
-		return errors.Errorf("what answers at %s (status %d) isn't the service; is the base address right?",
+		return errors.Errorf("the server at %s (status %d) isn't the service; check the base address",
 			base.Redacted(), answer.Status)
 	}
 	return nil

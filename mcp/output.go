@@ -49,7 +49,7 @@ func (r *ready) output(c *contract) *openapi3.Schema {
 	}
 	s.Properties["data"] = data[0]
 	if len(data) > 1 {
-		s.Properties["data"] = described(&openapi3.Schema{AnyOf: data}, "What the action returns.")
+		s.Properties["data"] = described(&openapi3.Schema{AnyOf: data}, "The result of the action.")
 	}
 	return s
 }

@@ -34,7 +34,7 @@ type Surface struct {
 
 // instructions are the first text that an agent gets.
 const instructions = "Product feedback of one organization: boards hold posts, with votes, comments and tags; " +
-	"contacts are the organization's end-users; changelog entries announce what was shipped; webhooks tell other " +
+	"contacts are the organization's end-users; changelog entries announce shipped work; webhooks notify other " +
 	"systems. Start with list_boards. Ids are opaque. Lists come in pages: pass next_cursor as cursor until it is " +
 	"null. An error has a code, a message and details; ERR_VALIDATION lists every wrong field in details.fields."
 

@@ -39,9 +39,9 @@ var table = []tool{
 	{
 		name: "identify_contact", title: "Identify contacts", repeats: true, standard: true,
 		description: "Use this when an end-user of yours was seen: it makes the contact with your own id for them, or " +
-			"fills in what isn't known yet and notes that they were seen. It never overwrites a trait that has a value; " +
+			"fills in missing traits and notes that they were seen. It never overwrites a trait that has a value; " +
 			"update_contact does. Returns the contact, and whether it was created. Action batch does so for up to 100 at once, " +
-			"and returns for each one that or its error.",
+			"and returns the same, or an error, for each.",
 		actions: []action{{"identify", "identifyContact"}, {"batch", "identifyContacts"}},
 	},
 	{
@@ -54,28 +54,28 @@ var table = []tool{
 		name: "get_contact", title: "Read a contact, or an export of all about it",
 		description: "Use this to read one contact by its id (ctc_…); to find it by an address, a name or your own id, use " +
 			"list_contacts. Action contact returns the contact with how many posts, votes and comments it has; request " +
-			"the receipt of an export or an erasure of a person (dsr_…), to see how far it is, and records a page of what an " +
-			"export that is completed has found.",
+			"the receipt of an export or an erasure of a person (dsr_…), with its progress, and records a page of the records " +
+			"of a completed export.",
 		actions: []action{{"contact", "getContact"}, {"request", "getSubjectRequest"}, {"records", "listSubjectRecords"}},
 	},
 	{
 		name: "list_contacts", title: "List and find contacts",
 		description: "Use this to find contacts: by text in the name or address (q), e-mail address, your own id, plan, " +
 			"or when they last changed; sort by mrr to see who pays most. Returns a page of contacts and next_cursor. Action " +
-			"subscribers returns those who may be told by e-mail what becomes of what they wanted, with what they chose.",
+			"subscribers returns the contacts who may get e-mail updates, with their choices.",
 		actions: []action{{"contacts", "listContacts"}, {"subscribers", "listSubscribers"}},
 	},
 	{
 		name: "update_contact", title: "Change a contact", destroys: true, repeats: true,
-		description: "Use this to overwrite traits of a contact: what you pass is set, null empties it, what you leave " +
-			"out stays. metadata is replaced as a whole, so read it first. Returns the contact.",
+		description: "Use this to overwrite traits of a contact: a given trait is set, null empties it, and the others " +
+			"stay. metadata is replaced as a whole, so read it first. Returns the contact.",
 		actions: []action{{"", "updateContact"}},
 	},
 	{
 		name: "delete_contact", title: "Delete or erase a contact, or export it", destroys: true, standard: true,
 		description: "Use this to remove a contact for good; its posts stay, without it. When a person asks to be forgotten, " +
-			"action erase also erases what hashes, events and exports tell of them (text: blank also what they wrote), and " +
-			"when they ask for their data, export collects all there is. There is no way back from delete and erase. " +
+			"action erase also erases them from hashes, events and exports (text: blank blanks their posts and comments), " +
+			"and when they ask for their data, export collects it all. There is no way back from delete and erase. " +
 			"delete returns the id, the others a receipt, which get_contact reads. Export and erase are for keys of owners and admins.",
 		actions: []action{{"delete", "deleteContact"}, {"erase", "eraseContact"}, {"export", "exportContact"}},
 	},
@@ -88,45 +88,44 @@ var table = []tool{
 	{
 		name: "list_boards", title: "Look around: the account, boards and tags, posts of all boards, settings",
 		description: "Start here. Action boards returns the boards, whose ids most other tools want; board reads one; " +
-			"tags lists a board's tags; posts lists the posts of all boards, with sort updated to learn what changed; me tells " +
-			"whose key this is, its scope, and the organization's plan; organization what it has set for its web pages.",
+			"tags lists a board's tags; posts lists the posts of all boards, with sort updated to find changes; me returns " +
+			"the key's member, its scope, and the organization's plan; organization the settings of its web pages.",
 		actions: []action{
 			{"boards", "listBoards"}, {"board", "getBoard"}, {"tags", "listTags"}, {"posts", "listAllPosts"}, {"me", "getMe"},
 			{"organization", "getOrganization"},
 		},
 	},
 	{
-		name: "search_posts", title: "Search and list posts, and what waits to be looked at",
+		name: "search_posts", title: "Search and list posts, and submissions to review",
 		description: "Use this to find the posts of a board (action posts): by words in title and text (q), status, tags or contact; " +
-			"sort by newest, votes, active or revenue (of those who voted, in a currency). Search before you create a post, so that the same wish isn't there twice. " +
-			"Returns a page of posts with their counts, and next_cursor. Action submissions lists what end-users have written that waits " +
-			"until you approve or reject it with manage_post, oldest first; submission reads one (sub_…).",
+			"sort by newest, votes, active or revenue (of the voters, in a currency). Search before you create a post, to avoid duplicates. " +
+			"Returns a page of posts with their counts, and next_cursor. Action submissions lists posts and comments of end-users that wait " +
+			"until you approve or reject them with manage_post, oldest first; submission reads one (sub_…).",
 		actions: []action{{"posts", "listPosts"}, {"submissions", "listSubmissions"}, {"submission", "getSubmission"}},
 	},
 	{
 		name: "get_post", title: "Read a post, its comments or its votes",
 		description: "Use this to read one post by its id (pst_…). Action post returns the post with its text and " +
 			"counts, comments a page of its comments in threads, comment one comment by its id (cmt_…), votes a page of its " +
-			"votes with who cast them and what they pay.",
+			"votes with the voters and their mrr.",
 		actions: []action{
 			{"post", "getPost"}, {"comments", "listComments"}, {"comment", "getComment"}, {"votes", "listVotes"},
 		},
 	},
 	{
 		name: "list_changelog", title: "Read the changelog",
-		description: "Use this to see what a board announced. Action entries returns a page of its entries, drafts and " +
+		description: "Use this to see a board's announcements. Action entries returns a page of entries, drafts and " +
 			"scheduled ones too; entry reads one by its id (chg_…), with its text and linked posts.",
 		actions: []action{{"entries", "listChangelog"}, {"entry", "getChangelogEntry"}},
 	},
 	{
 		name: "list_webhooks", title: "Look at webhooks, deliveries, recoveries, events, the audit trail, API keys, members and the widget",
 		description: "Use this to see how other systems are connected, and why a webhook fails. Action webhooks lists " +
-			"them, webhook reads one, health tells how its last day went; deliveries returns a webhook's log (filter status " +
-			"failed), delivery one of them with its payload and every attempt; recoveries and recovery tell how far a " +
-			"replay of failures is; events reads what happened in the organization, in order, from after on; audit lists who " +
-			"changed what by which key; api_keys lists " +
-			"the keys, without the keys themselves; members lists who belongs to the organization, member reads one; widget_secrets and widget_origins " +
-			"tell with what the widget is signed for and which pages may hold it.",
+			"them, webhook reads one, health summarizes its last day; deliveries returns a webhook's log (filter status " +
+			"failed), delivery one of them with its payload and every attempt; recoveries and recovery show the progress of a " +
+			"replay of failures; events reads the organization's events, in order, from after on; audit lists " +
+			"changes with member and key; api_keys lists the keys, without the keys themselves; members lists the organization's members, member reads one; widget_secrets lists " +
+			"the widget's secrets, without values; widget_origins the origins of pages that may hold it.",
 		actions: []action{
 			{"webhooks", "listWebhooks"}, {"webhook", "getWebhook"}, {"health", "getWebhookHealth"}, {"deliveries", "listDeliveries"},
 			{"delivery", "getDelivery"}, {"recoveries", "listRecoveries"}, {"recovery", "getRecovery"},
@@ -137,10 +136,10 @@ var table = []tool{
 	// Writing.
 	{
 		name: "manage_board", title: "Manage boards, tags and settings", destroys: true,
-		description: "Use this to set up where feedback is collected: create, update or delete a board, or a tag of a " +
+		description: "Use this to set up the collection of feedback: create, update or delete a board, or a tag of a " +
 			"board. Only an empty board can be deleted, with its name as confirm_name. Action update_organization changes " +
-			"what holds for all boards: closes them for the public, blocks words. Returns the board, tag or organization, or the " +
-			"id of what was deleted.",
+			"settings of all boards: closes them for the public, blocks words. Returns the board, tag or organization, or the " +
+			"id of the deleted one.",
 		actions: []action{
 			{"create_board", "createBoard"}, {"update_board", "updateBoard"}, {"delete_board", "deleteBoard"},
 			{"create_tag", "createTag"}, {"update_tag", "updateTag"}, {"delete_tag", "deleteTag"},
@@ -151,8 +150,8 @@ var table = []tool{
 		name: "manage_post", title: "Manage posts", destroys: true,
 		description: "Use this to write feedback down and to triage it: create a post on a board; update its status, " +
 			"tags, title or text; merge duplicates (source_ids) into the post that stays (post_id), with their votes and " +
-			"comments; delete one. approve_submission has a post or comment that an end-user has written appear, " +
-			"reject_submission removes it for good; search_posts lists what waits. Webhooks hear of new posts and changes of " +
+			"comments; delete one. approve_submission publishes an end-user's post or comment that waits, " +
+			"reject_submission removes it for good; search_posts lists them. Webhooks report new posts and changes of " +
 			"status. Returns the post.",
 		actions: []action{
 			{"create", "createPost"}, {"update", "updatePost"}, {"delete", "deletePost"}, {"merge", "mergePosts"},
@@ -176,7 +175,7 @@ var table = []tool{
 	},
 	{
 		name: "manage_changelog", title: "Manage the changelog", destroys: true,
-		description: "Use this to announce what was shipped: create or update an entry, publish or schedule it with " +
+		description: "Use this to announce shipped work: create or update an entry, publish or schedule it with " +
 			"published_at, link the posts that it is about (link_posts replaces the whole set), or delete it. Returns " +
 			"the entry.",
 		actions: []action{
@@ -187,9 +186,9 @@ var table = []tool{
 	{
 		name: "manage_webhook", title: "Manage webhooks, API keys, members and the widget", destroys: true, sends: true,
 		description: "Use this to connect other systems: create, update, enable or delete a webhook, rotate its secret, send it a test, " +
-			"replay one delivery, or recover everything that failed since a moment. Also makes, rotates and revokes API " +
+			"replay one delivery, or recover all failures since a moment. Also makes, rotates and revokes API " +
 			"keys, adds, changes and removes members (removing one revokes their keys), erases the name and address of a removed member for good, and makes and deletes the widget's secrets " +
-			"and sets the origins of pages that may hold it. Secrets of new webhooks and keys are in the answer this once: hand them on, don't repeat them. " +
+			"and sets the origins of pages that may hold it. Secrets of new webhooks and keys are in this answer only: hand them on, don't repeat them. " +
 			"Returns the webhook, delivery, recovery, key or member.",
 		actions: []action{
 			{"create", "createWebhook"}, {"update", "updateWebhook"}, {"delete", "deleteWebhook"},

@@ -20,7 +20,7 @@ const (
 )
 
 func main() {
-	file := flag.String("costs", "bench/scaling/costs.json", "what make bench ARGS=-costs printed")
+	file := flag.String("costs", "bench/scaling/costs.json", "file with the output of make bench ARGS=-costs")
 	flag.Parse()
 	all, err := load(*file)
 	if err != nil {

@@ -22,7 +22,7 @@ func main() {
 	flag.IntVar(&s.Contacts, "contacts", s.Contacts, "contacts")
 	flag.IntVar(&s.Posts, "posts", s.Posts, "posts on the large board")
 	flag.IntVar(&s.Votes, "votes", s.Votes, "votes on the first post; the others have a fifth as many between them")
-	remove := flag.Bool("remove", false, "only remove what was seeded before")
+	remove := flag.Bool("remove", false, "only remove the rows of an earlier run")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()

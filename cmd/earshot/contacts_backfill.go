@@ -38,10 +38,11 @@ func newBackfillCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "backfill FILE.csv",
 		Short: "Make contacts of people who acted on public boards before they were asked for an opt-in",
-		Long: "Reads addresses that you know from elsewhere (the column email, and name if you like; - is stdin), and makes contacts of those\n" +
-			"who voted, posted or commented on public boards before a moment and have none: of the service's own it has only hashes.\n" +
-			"Their basis is legacy_inferred, so they get no marketing. Nothing is kept of the other addresses. It goes on by itself when\n" +
-			"this command is stopped. It needs EARSHOT_SECRET_KEYS and EARSHOT_EMAIL_HASH_KEY as the service has them.",
+		Long: "Reads e-mail addresses that you know from elsewhere: the column email and, if you like, name; - is stdin. Makes a contact for\n" +
+			"each of them that has a vote, post or comment on a public board before --before, and no contact. You give the addresses,\n" +
+			"because the service keeps only hashes of them. The new contacts have the basis legacy_inferred, so they get no marketing.\n" +
+			"The service keeps nothing of the other addresses. The backfill continues if you stop this command. The command needs the\n" +
+			"EARSHOT_SECRET_KEYS and EARSHOT_EMAIL_HASH_KEY of the service.",
 		Args: cobra.ExactArgs(1),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return []string{"csv"}, cobra.ShellCompDirectiveFilterFileExt
@@ -59,12 +60,12 @@ func newBackfillCommand() *cobra.Command {
 		if !detach {
 			return waitForBackfill(cmd, service, made, asJSON)
 		}
-		fmt.Fprintf(cmd.ErrOrStderr(), "it runs by itself; earshot contacts backfill status %s shows how far it is\n", made.ID)
+		fmt.Fprintf(cmd.ErrOrStderr(), "the backfill runs by itself; earshot contacts backfill status %s shows its progress\n", made.ID)
 		return showBackfill(cmd, made, made.Addresses, asJSON)
 	}))
 	f := cmd.Flags()
 	f.StringVar(&org, "org", "", "id of the organization; may be left out when there is only one")
-	f.StringVar(&before, "before", "", "only activity before this moment counts, as 2026-03-12 or 2026-03-12T00:00:00Z: since when was everybody asked?")
+	f.StringVar(&before, "before", "", "only activity before this moment counts, as 2026-03-12 or 2026-03-12T00:00:00Z; use the date on which the opt-in box went live")
 	f.BoolVar(&detach, "detach", false, "don't wait for the end")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	_ = cmd.MarkFlagRequired("before")
@@ -76,7 +77,7 @@ func newBackfillStatusCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:               "status ID",
-		Short:             "Show how far a backfill is, and what came of it",
+		Short:             "Show the progress and the result of a backfill",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: withAdmin(func(cmd *cobra.Command, args []string, a *admin) error {
@@ -165,7 +166,7 @@ func waitForBackfill(cmd *cobra.Command, service *backfill.Service, made *db.Con
 	for told := made.Addresses; ; {
 		select {
 		case <-cmd.Context().Done():
-			return errors.Errorf("it goes on by itself; earshot contacts backfill status %s shows how far it is", made.ID)
+			return errors.Errorf("the backfill continues by itself; earshot contacts backfill status %s shows its progress", made.ID)
 		case <-tick.C:
 		}
 		found, left, err := lookAtBackfill(cmd.Context(), service, made.ID)

@@ -70,7 +70,7 @@ func newKeyCreateCommand(org *string, asJSON *bool) *cobra.Command {
 		}),
 	}
 	f := cmd.Flags()
-	f.StringVar(&in.Name, "name", "command line", "what the key is for")
+	f.StringVar(&in.Name, "name", "command line", "name of the key, such as its purpose")
 	f.StringVar(&in.Scope, "scope", "read:write", "read or read:write")
 	f.StringVar(&member, "member", "", "id or e-mail address of the member whom the key acts as; the oldest owner when left out")
 	f.DurationVar(&expires, "expires-in", 0, "how long the key is valid, as 720h; for ever when left out")

@@ -25,9 +25,9 @@ func newMailBounceCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "bounce [ADDRESS…]",
-		Short: "Have nobody mail addresses any more that bounced",
-		Long: "Suppresses addresses for all organizations. Without any it reads them from standard input, a line each.\n" +
-			"They are kept as hashes alone, by EARSHOT_EMAIL_HASH_KEY, which has to be what the service runs with.",
+		Short: "Send no more e-mail to addresses that bounced",
+		Long: "Suppresses addresses for all organizations. Without arguments, it reads one address per line from standard input.\n" +
+			"Only hashes of the addresses are kept. The command needs the EARSHOT_EMAIL_HASH_KEY of the service.",
 	}
 	cmd.RunE = withAdmin(func(cmd *cobra.Command, args []string, a *admin) error {
 		key, err := config.LoadEmailHashKey(os.Environ())
@@ -50,7 +50,7 @@ func newMailBounceCommand() *cobra.Command {
 		if asJSON {
 			return printJSON(cmd.OutOrStdout(), map[string]int{"suppressed": n})
 		}
-		fmt.Fprintf(cmd.OutOrStdout(), "suppressed %d more; whoever opts in again by a link in an e-mail is mailed again\n", n)
+		fmt.Fprintf(cmd.OutOrStdout(), "suppressed %d more; a person who opts in again by a link in an e-mail gets e-mail again\n", n)
 		return nil
 	})
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")

@@ -45,8 +45,8 @@ func newMigrateUpCommand(asJSON *bool) *cobra.Command {
 	return &cobra.Command{
 		Use:   "up",
 		Short: "Apply the migrations that the database lacks",
-		Long: "Applies the migrations that DATABASE_URL lacks, beside programs that serve. Several at once wait for each\n" +
-			"other; repeating it is harmless, and completes what was cut off. What it waits for it says on stderr.",
+		Long: "Applies the migrations that the database at DATABASE_URL lacks, while the service runs. Concurrent runs wait for each\n" +
+			"other. Repeating the command is harmless, and completes an interrupted run. It reports its waits on stderr.",
 		Args: cobra.NoArgs,
 		RunE: withStore(func(cmd *cobra.Command, s *store.Store) error {
 			applied, err := s.MigrateFrom(cmd.Context(), migrations.FS, func(line string) {
@@ -121,7 +121,7 @@ func showStatus(w io.Writer, all []store.Migration) error {
 	case s.Version == 0:
 		fmt.Fprintf(w, "no schema yet, %d migrations pending\n", s.Pending)
 	default:
-		fmt.Fprintf(w, "schema version %d, %d pending: `earshot migrate plan` shows what they do\n", s.Version, s.Pending)
+		fmt.Fprintf(w, "schema version %d, %d pending: `earshot migrate plan` shows their statements\n", s.Version, s.Pending)
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, m := range all {

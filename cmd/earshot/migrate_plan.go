@@ -18,9 +18,9 @@ import (
 func newMigratePlanCommand(asJSON *bool) *cobra.Command {
 	return &cobra.Command{
 		Use:   "plan",
-		Short: "Show the SQL that `up` would run, and what waits meanwhile",
-		Long: "Shows the statements of the migrations that the database lacks, with the lock that each takes on a table\n" +
-			"that is there, what waits for it, and whether it reads the table or writes it anew. It changes nothing.",
+		Short: "Show the SQL that `up` would run, and the operations that it would block",
+		Long: "Shows the statements of the migrations that the database lacks. For each existing table, it shows the lock of the\n" +
+			"statement, the operations that wait for it, and whether the statement reads or rewrites the table. It changes nothing.",
 		Args: cobra.NoArgs,
 		RunE: withStore(func(cmd *cobra.Command, s *store.Store) error {
 			p, err := planOf(cmd, s)
@@ -84,7 +84,7 @@ func planOf(cmd *cobra.Command, s *store.Store) ([]plannedMigration, error) {
 			continue
 		}
 		if len(effects[f.Name]) != len(f.Statements) {
-			return nil, errors.Errorf("what %s does isn't recorded: run `make migration`", f.Name)
+			return nil, errors.Errorf("the effects of %s aren't recorded: run `make migration`", f.Name)
 		}
 		m := plannedMigration{Name: f.Name, Transaction: f.Transaction, Contract: f.Contract}
 		for i, sql := range f.Statements {
@@ -116,7 +116,7 @@ func showPlan(w io.Writer, plan []plannedMigration) {
 		}
 		fmt.Fprintf(w, "%s: %s\n", m.Name, until)
 		if m.Contract != "" {
-			fmt.Fprintf(w, "  takes away what is %s\n", m.Contract)
+			fmt.Fprintf(w, "  removes parts of the schema that are %s\n", m.Contract)
 		}
 		for _, s := range m.Statements {
 			fmt.Fprintf(w, "\n  %s\n", strings.ReplaceAll(s.SQL, "\n", "\n  "))

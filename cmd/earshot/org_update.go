@@ -19,10 +19,10 @@ func newOrgUpdateCommand() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "update",
-		Short: "Change an organization's name, and what its public boards look like",
-		Long: "Changes what is given. The slug is the organization's name in the addresses of its public\n" +
-			"boards, /b/SLUG; without one that is its id. An empty --slug, --color, --logo or --blocked-words\n" +
-			"takes it away.",
+		Short: "Change an organization's name, settings, and the look of its public boards",
+		Long: "Changes the given settings. The slug is the organization's name in the addresses of its public\n" +
+			"boards, /b/SLUG. Without a slug, the addresses have the organization's id. An empty --slug, --color,\n" +
+			"--logo or --blocked-words removes the setting.",
 		Args: cobra.NoArgs,
 	}
 	cmd.RunE = inOrganization(&org, func(cmd *cobra.Command, _ []string, a *admin) error {
@@ -63,10 +63,10 @@ func newOrgUpdateCommand() *cobra.Command {
 	f.StringVar(&slug, "slug", "", "its name in addresses: lower-case letters and digits in groups joined by hyphens")
 	f.StringVar(&color, "color", "", "its colour, such as #1d4ed8")
 	f.StringVar(&logo, "logo", "", "file with its logo: a PNG or JPEG of at most 64 KiB")
-	f.BoolVar(&closed, "public-closed", false, "whether nobody may post, vote or comment on its public boards; --public-closed=false opens them again")
-	f.StringSliceVar(&blocked, "blocked-words", nil, "words and phrases, comma-separated: what end-users write with one of them waits until somebody has looked at it")
-	f.BoolVar(&mails, "subscriber-mails", false, "whether end-users who agreed are told by e-mail what becomes of what they wanted; --subscriber-mails=false ends that")
-	f.BoolVar(&mailsAllowed, "subscriber-mails-allowed", false, "whether the organization may switch these e-mails on, which leave by your mail server; --subscriber-mails-allowed=false stops them")
+	f.BoolVar(&closed, "public-closed", false, "close its public boards for posts, votes and comments; --public-closed=false opens them again")
+	f.StringSliceVar(&blocked, "blocked-words", nil, "words and phrases, comma-separated: a post or comment of an end-user that contains one waits for a review")
+	f.BoolVar(&mails, "subscriber-mails", false, "whether end-users who agreed get e-mail updates on their posts, votes and comments; --subscriber-mails=false ends that")
+	f.BoolVar(&mailsAllowed, "subscriber-mails-allowed", false, "whether the organization may switch these e-mails on, which your mail server sends; --subscriber-mails-allowed=false stops them")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }

@@ -25,7 +25,7 @@ func newResetCommand() *cobra.Command {
 		Use:   "reset",
 		Short: "Remove the data of `earshot up`, after stopping it",
 		Long: "Stops the stack if it runs and removes its database, Temporal's history, the API keys, the secrets,\n" +
-			"the logs and the e-mails. What was built (bin) stays.",
+			"the logs and the e-mails. The built programs (bin) stay.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			d, err := findStateDir(dir, os.Environ())

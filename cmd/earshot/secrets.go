@@ -19,7 +19,7 @@ import (
 func newSecretsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "secrets",
-		Short: "Manage the keys that secrets of webhooks and widgets, and people who wait to be contacts, are sealed with",
+		Short: "Manage the keys that seal secrets of webhooks and widgets, and the addresses in submissions",
 		Long: "Webhook secrets and URLs are sealed with the first key of EARSHOT_SECRET_KEYS and opened with all of them.\n" +
 			"docs/operating.md has the recipe of a rotation.",
 	}
@@ -33,8 +33,9 @@ func newSecretsRotateCommand(asJSON *bool) *cobra.Command {
 	return &cobra.Command{
 		Use:   "rotate",
 		Short: "Seal everything anew with the first key",
-		Long: "Seals every webhook's secret and URL, every secret of a widget, and who has opted in with a submission anew that isn't sealed with the first key of EARSHOT_SECRET_KEYS.\n" +
-			"It may run beside the service, be stopped and be repeated. It fails when something is left.",
+		Long: "Seals values anew that are not sealed with the first key of EARSHOT_SECRET_KEYS: the secrets and URLs of webhooks,\n" +
+			"the secrets of widgets, and the names and addresses of people who opted in with a submission.\n" +
+			"It can run beside the service. You can stop and repeat it. It fails if it can't seal every value.",
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: withSecrets(func(cmd *cobra.Command, _ []string, a *admin) error {
@@ -110,9 +111,10 @@ func (r rotation) left() error {
 func newSecretsListCommand(asJSON *bool) *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
-		Short: "Show how many webhooks, secrets of widgets and submissions need which key",
-		Long: "Shows how many webhooks, secrets of widgets and submissions need which key. A key of EARSHOT_SECRET_KEYS that isn't listed can go.\n" +
-			"Without a key are webhooks whose URL isn't sealed yet: `earshot secrets rotate` does that.",
+		Short: "Show the number of webhooks, secrets of widgets and submissions for each key",
+		Long: "Shows for each key the number of webhooks, secrets of widgets and submissions that need it.\n" +
+			"You can remove a key from EARSHOT_SECRET_KEYS if it isn't listed. The line without a key counts webhooks\n" +
+			"whose URL isn't sealed yet: `earshot secrets rotate` seals them.",
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: withSecrets(func(cmd *cobra.Command, _ []string, a *admin) error {

@@ -45,10 +45,10 @@ func newTriggerCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "trigger <event>",
 		Short: "Make an event happen, for trying webhooks out",
-		Long: "Makes the change that causes the event, by the API: a post, a vote, a contact, … Nothing is pretended, so the\n" +
-			"event goes to every webhook that subscribes to it. What is made has \"" + triggerName + "\" in its name and stays;\n" +
-			"posts and changelog entries go to one board. A post that an event needs sends post.created first, and a\n" +
-			"contact contact.created.\n\nEvents: " + strings.Join(eventNames(), ", "),
+		Long: "Makes the change that causes the event, by the API: a post, a vote, a contact, … The change is real, so the\n" +
+			"event goes to every webhook that subscribes to it. The new resources have \"" + triggerName + "\" in their names and stay.\n" +
+			"Posts and changelog entries go to one board. If the event needs a post, post.created is sent first.\n" +
+			"If it needs a contact, contact.created is sent first.\n\nEvents: " + strings.Join(eventNames(), ", "),
 		Example:           "  earshot trigger post.created\n  earshot trigger contact.updated --json",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: cobra.FixedCompletions(eventNames(), cobra.ShellCompDirectiveNoFileComp),
@@ -68,7 +68,7 @@ func newTriggerCommand() *cobra.Command {
 		},
 	}
 	api.add(cmd)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print what was made as JSON")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the new resources as JSON")
 	return cmd
 }
 

@@ -47,7 +47,7 @@ func newUpCommand() *cobra.Command {
 			case detach:
 				return upDetached(cmd.Context(), d, cmd.OutOrStdout(), cmd.ErrOrStderr(), asJSON, withDemo)
 			case asJSON:
-				return errors.New("--json is for --detach: what runs in the foreground has no result")
+				return errors.New("--json needs --detach: a stack in the foreground has no result")
 			}
 			u := &up{dir: d, environ: environ, progress: newProgress(cmd.OutOrStdout()), out: cmd.OutOrStdout(), detached: detached, withDemo: withDemo}
 			return u.run(cmd.Context())

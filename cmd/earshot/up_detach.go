@@ -127,7 +127,7 @@ func startDetached(ctx context.Context, d stateDir, said io.Writer, withDemo boo
 		_, _ = io.Copy(said, shown)
 	}
 	if errors.Is(err, errInterrupted) {
-		return nil, errors.New("interrupted; what was starting is stopped")
+		return nil, errors.New("interrupted; the stack is stopped")
 	}
 	return holder, err
 }
@@ -166,7 +166,7 @@ func follow(ctx context.Context, d stateDir, log io.Reader, said io.Writer, ende
 		}
 		switch {
 		case over:
-			return nil, errors.Errorf("the stack did not start; what it said is in %s too", shortPath(d.upLog()))
+			return nil, errors.Errorf("the stack did not start; its output is also in %s", shortPath(d.upLog()))
 		case holder != nil && holder.baseURL != "":
 			return holder, nil
 		}

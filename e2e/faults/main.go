@@ -59,7 +59,7 @@ func main() {
 	flag.IntVar(&o.connections, "connections", 16, "connections that write")
 	flag.StringVar(&o.only, "run", "", "a regular expression: do only the parts whose names match, of "+strings.Join(names(), ", "))
 	flag.BoolVar(&o.production, "production", false, "take temporal-server on Postgres, not the dev server, and two APIs behind a balancer")
-	flag.BoolVar(&o.short, "short", false, "try what is timed once, only the failpoints that each delivery passes, and check once, in the end")
+	flag.BoolVar(&o.short, "short", false, "run each timed scenario once, only the failpoints that every delivery passes, and one check at the end")
 	flag.BoolVar(&o.keep, "keep", false, "leave the stack running at the end, until Ctrl-C")
 	flag.BoolVar(&o.asJSON, "json", false, "print the figures as JSON")
 	flag.Parse()

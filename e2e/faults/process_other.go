@@ -15,7 +15,7 @@ func mountMemory(string, string) error { return errors.New("only Linux has tmpfs
 
 func unmount(string) error { return nil }
 
-var errNoPeak = errors.New("only Linux tells what a process takes at most")
+var errNoPeak = errors.New("only Linux reports the peak memory of a process")
 
 func forgetPeak(int) error { return errNoPeak }
 

@@ -36,7 +36,7 @@ func (c *Change) writeAudit(ctx context.Context, a audited) error {
 	prefix, _, _ := strings.Cut(id, "_")
 	kind, known := resourceKinds[prefix]
 	if !known {
-		return errors.Errorf("the audit trail has no name for what %s is", id)
+		return errors.Errorf("the audit trail has no kind for the resource %s", id)
 	}
 	line := c.AuditEntry.Create().SetAction(a.action).SetResourceKind(kind).SetResourceID(id)
 	if c.Caller.User != nil {

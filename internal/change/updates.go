@@ -32,7 +32,7 @@ func (c *Change) tell(ctx context.Context, row *db.SubscriberUpdateCreate) error
 		return nil
 	}
 	if err := row.Exec(ctx); err != nil {
-		return errors.Wrap(err, "insert what end-users are to be told of")
+		return errors.Wrap(err, "insert an update for end-users")
 	}
 	c.tells = true
 	return nil

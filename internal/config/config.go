@@ -135,7 +135,7 @@ func LoadSecretKeys(environ []string) (SecretKeys, error) {
 		return nil, err
 	}
 	if text == "" {
-		return nil, errors.New(name + " is missing: it has to be what the service runs with")
+		return nil, errors.New(name + " is missing: set it to the value that the service uses")
 	}
 	if err := keys.UnmarshalText([]byte(text)); err != nil {
 		return nil, errors.Errorf("%s: %v", name, err)
@@ -155,7 +155,7 @@ func LoadEmailHashKey(environ []string) (Base64, error) {
 	}
 	var key Base64
 	if err := key.UnmarshalText([]byte(text)); err != nil || len(key) != hashKeySize {
-		return nil, errors.New(name + " is missing, or isn't the base64 of 32 bytes: it has to be what the service runs with")
+		return nil, errors.New(name + " is missing, or isn't the base64 of 32 bytes: set it to the value that the service uses")
 	}
 	return key, nil
 }

@@ -191,7 +191,7 @@ func (p program) builtIn(ctx context.Context, cache, root string, report Report)
 func CacheDir() (string, error) {
 	dir, err := os.UserCacheDir()
 	if err != nil {
-		return "", errors.Wrap(err, "find the directory for what is built once")
+		return "", errors.Wrap(err, "find the cache directory of built programs")
 	}
 	return filepath.Join(dir, "earshot"), nil
 }

@@ -38,12 +38,12 @@ func (s *Service) DeletePost(ctx context.Context, id publicid.Post) error {
 		}
 		// Comments that wait for moderation no longer have a post.
 		if _, err := c.Submission.Delete().Where(submission.PostID(id)).Exec(ctx); err != nil {
-			return errors.Wrap(err, "remove what waits for the post")
+			return errors.Wrap(err, "remove the submissions to the post")
 		}
 		at := store.Now()
 		// Posts that were merged into this one become independent again.
 		if err := c.Post.Update().Where(post.MergedIntoID(id)).ClearMergedIntoID().SetUpdatedAt(at).Exec(ctx); err != nil {
-			return errors.Wrap(err, "let go of what was merged into the post")
+			return errors.Wrap(err, "make the merged posts independent")
 		}
 		if err := c.Post.Update().Where(post.ID(id)).SetDeletedAt(at).SetUpdatedAt(at).Exec(ctx); err != nil {
 			return errors.Wrap(err, "delete the post")

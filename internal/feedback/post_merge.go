@@ -132,7 +132,7 @@ func merge(ctx context.Context, c *change.Change, target *db.Post, sources []*db
 	}
 	// Comments that wait for moderation move along.
 	if err := c.Submission.Update().Where(submission.PostIDIn(ids...)).SetPostID(target.ID).Exec(ctx); err != nil {
-		return nil, errors.Wrap(err, "move what waits for the posts")
+		return nil, errors.Wrap(err, "move the submissions of the merged posts")
 	}
 	at := store.Now()
 	for _, p := range sources {

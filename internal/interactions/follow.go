@@ -27,7 +27,7 @@ type Letter struct {
 
 // Letter returns the e-mail to send for an interaction, or nil if there is none to send.
 func (s *Service) Letter(ctx context.Context, id publicid.Interaction) (*Letter, error) {
-	ctx = store.System(ctx, "whoever follows an interaction knows its id")
+	ctx = store.System(ctx, "a workflow follows the interaction by its id")
 	found, err := s.store.Client().Interaction.Get(ctx, id)
 	if db.IsNotFound(err) {
 		return nil, nil
@@ -59,7 +59,7 @@ func (s *Service) Letter(ctx context.Context, id publicid.Interaction) (*Letter,
 
 // Mailed records that the letter was sent. The interaction is then not due until it expires.
 func (s *Service) Mailed(ctx context.Context, id publicid.Interaction) error {
-	ctx = store.System(ctx, "whoever follows an interaction knows its id")
+	ctx = store.System(ctx, "a workflow follows the interaction by its id")
 	found, err := s.store.Client().Interaction.Get(ctx, id)
 	if db.IsNotFound(err) {
 		return nil
@@ -76,7 +76,7 @@ func (s *Service) Mailed(ctx context.Context, id publicid.Interaction) error {
 // Look returns the time until which an interaction can be confirmed. It removes an expired
 // interaction. It returns nil if there is none.
 func (s *Service) Look(ctx context.Context, id publicid.Interaction) (until *time.Time, err error) {
-	ctx = store.System(ctx, "whoever follows an interaction knows its id")
+	ctx = store.System(ctx, "a workflow follows the interaction by its id")
 	found, err := s.store.Client().Interaction.Get(ctx, id)
 	if db.IsNotFound(err) {
 		return nil, nil
@@ -92,7 +92,7 @@ func (s *Service) Look(ctx context.Context, id publicid.Interaction) (until *tim
 
 // Remove removes an interaction that can no longer be confirmed.
 func (s *Service) Remove(ctx context.Context, id publicid.Interaction) error {
-	ctx = store.System(ctx, "whoever follows an interaction knows its id")
+	ctx = store.System(ctx, "a workflow follows the interaction by its id")
 	if _, err := s.store.Client().Interaction.Delete().Where(interaction.ID(id)).Exec(ctx); err != nil {
 		return errors.Wrap(err, "remove the interaction")
 	}

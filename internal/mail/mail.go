@@ -89,7 +89,7 @@ func New(o Options) *Mailer {
 func (m *Mailer) Send(ctx context.Context, message Message) error {
 	log := m.log.With("messageId", message.ID)
 	if m.server == nil && m.mailbox == "" {
-		log.Warn("e-mail not sent: nothing says how; set EARSHOT_SMTP_URL and EARSHOT_MAIL_FROM")
+		log.Warn("e-mail not sent: no mail server is configured; set EARSHOT_SMTP_URL and EARSHOT_MAIL_FROM")
 		return ErrNotConfigured
 	}
 	l, err := compose(m.from, message)
@@ -115,4 +115,4 @@ func (m *Mailer) Send(ctx context.Context, message Message) error {
 }
 
 // ErrNotConfigured means that no way to send e-mail is configured.
-var ErrNotConfigured = errors.New("send e-mail: nothing says how")
+var ErrNotConfigured = errors.New("send e-mail: no mail server is configured")

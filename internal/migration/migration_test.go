@@ -93,7 +93,7 @@ func TestAMigrationThatTheReleaseBeforeWouldStandStillForIsRefused(t *testing.T)
 		"a table that is called otherwise":        {up(`ALTER TABLE b RENAME TO c;`), "table b is gone"},
 		"a default that is gone":                  {up(`ALTER TABLE a ALTER COLUMN size DROP DEFAULT;`), "column a.size had a default"},
 		"a strong lock without a limit":           {apart(`ALTER TABLE a ADD COLUMN IF NOT EXISTS x int;`), "Put it into a file with a transaction"},
-		"an index that can't be begun again":      {apart(`CREATE INDEX CONCURRENTLY i ON a (name);`), "this one can't be"},
+		"an index that can't be begun again":      {apart(`CREATE INDEX CONCURRENTLY i ON a (name);`), "this one can't run twice"},
 		"a column that was said to be unused":     {up("-- contract: not used since 1.4\nALTER TABLE a DROP COLUMN name;"), not},
 		"a new column":                            {up(`ALTER TABLE a ADD COLUMN x int, ADD COLUMN y int NOT NULL DEFAULT 0;`), not},
 		"a new table that refers to another":      {up(`CREATE TABLE c (id bigint PRIMARY KEY REFERENCES a, n int); ` + "\n" + `CREATE INDEX i ON c (n);`), not},

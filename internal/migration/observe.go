@@ -186,12 +186,12 @@ var concurrently = regexp.MustCompile(`(?i)\bCONCURRENTLY\b`)
 func (o *observer) behindAnother(ctx context.Context, statement string, tables map[uint32]table) (held map[uint32]string, err error) {
 	other, err := o.waits.Begin(ctx)
 	if err != nil {
-		return nil, errors.Wrap(err, "begin what is waited for")
+		return nil, errors.Wrap(err, "begin the transaction that the statement waits for")
 	}
 	defer func() { _ = other.Rollback(context.WithoutCancel(ctx)) }()
 	for _, t := range tables {
 		if _, err := other.Exec(ctx, `LOCK TABLE `+pgx.Identifier{t.name}.Sanitize()+` IN ROW EXCLUSIVE MODE`); err != nil {
-			return nil, errors.Wrap(err, "take what is waited for")
+			return nil, errors.Wrap(err, "lock a table that the statement waits for")
 		}
 	}
 	ended := make(chan error, 1)

@@ -34,8 +34,8 @@ func (o Observed) Problems() (all []string) {
 		}
 	}
 	if o.again != nil {
-		add("a file without transaction is run again from its start when it was cut off, and this one can't be: %v. "+
-			"Write IF NOT EXISTS, IF EXISTS, or a WHERE that leaves out what is done", o.again)
+		add("a file without transaction runs again from its start after an interruption, and this one can't run twice: %v. "+
+			"Write IF NOT EXISTS, IF EXISTS, or a WHERE that leaves out the finished rows", o.again)
 	}
 	return all
 }

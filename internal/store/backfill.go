@@ -72,7 +72,7 @@ func EndBackfill(ctx context.Context, tx *db.Tx, of *db.Contact) error {
 	}
 	_, err := tx.ExecContext(ctx, `DELETE FROM backfill_addresses WHERE organization_id = $1 AND email_hash = $2`, of.OrganizationID, *of.EmailHash)
 	if err != nil {
-		return errors.Wrap(err, "erase what a backfill looks for")
+		return errors.Wrap(err, "remove the address from backfills")
 	}
 	return nil
 }
@@ -81,7 +81,7 @@ func EndBackfill(ctx context.Context, tx *db.Tx, of *db.Contact) error {
 func (s *Store) LeftOfBackfill(ctx context.Context, id publicid.ContactBackfill) (n int, err error) {
 	err = s.pool.QueryRow(ctx, `SELECT count(*)::int FROM backfill_addresses WHERE backfill_id = $1`, id.UUID().String()).Scan(&n)
 	if err != nil {
-		return 0, errors.Wrap(err, "count what is left of a backfill")
+		return 0, errors.Wrap(err, "count the remaining addresses of a backfill")
 	}
 	return n, nil
 }

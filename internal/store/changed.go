@@ -146,7 +146,7 @@ func (s *Store) Deleted(ctx context.Context, of Deletions, p DeletedBetween) (fo
 	args = append(args, p.After.In, p.After.ID, p.UpTo.In, p.UpTo.ID, p.Since, p.Limit)
 	rows, err := s.pool.Query(ctx, fmt.Sprintf(tombstonesSQL, strings.ReplaceAll(of.from, "@range", within), n+6), args...)
 	if err != nil {
-		return nil, 0, errors.Wrap(err, "look for what was deleted")
+		return nil, 0, errors.Wrap(err, "look for tombstones")
 	}
 	var id *uuid.UUID // nil without a tombstone
 	var at *time.Time
@@ -158,7 +158,7 @@ func (s *Store) Deleted(ctx context.Context, of Deletions, p DeletedBetween) (fo
 		return nil
 	})
 	if err != nil {
-		return nil, 0, errors.Wrap(err, "look for what was deleted")
+		return nil, 0, errors.Wrap(err, "look for tombstones")
 	}
 	return found, removed, nil
 }

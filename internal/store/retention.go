@@ -92,7 +92,7 @@ func (s *Store) RemoveExpired(
 		return s.pool.QueryRow(ctx, kind.statement, after, kind.before(olderThan).String()).Scan(&removed, &last)
 	})
 	if err != nil {
-		return 0, "", errors.Wrap(err, "remove what is expired")
+		return 0, "", errors.Wrap(err, "remove expired rows")
 	}
 	return removed, last.String(), nil
 }

@@ -54,7 +54,7 @@ func (s *Store) RemoveSubjectRequests(ctx context.Context) (removed int, whole b
 func (s *Store) removePage(ctx context.Context, statement string, before any) (removed int, whole bool, err error) {
 	done, err := s.pool.Exec(ctx, statement, before)
 	if err != nil {
-		return 0, false, errors.Wrap(err, "remove what is expired")
+		return 0, false, errors.Wrap(err, "remove expired rows")
 	}
 	removed = int(done.RowsAffected())
 	return removed, removed == 500, nil

@@ -38,13 +38,13 @@ ORDER BY id LIMIT $3`
 func (s *Store) StaleSecrets(ctx context.Context, key string, last publicid.Webhook, limit int) ([]Sealed, error) {
 	rows, err := s.pool.Query(ctx, staleSecretsSQL, key, last.UUID().String(), limit)
 	if err != nil {
-		return nil, errors.Wrap(err, "find what is sealed with another key")
+		return nil, errors.Wrap(err, "find webhooks that are sealed with another key")
 	}
 	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (r Sealed, err error) {
 		return r, row.Scan(&r.Webhook, &r.Secret, &r.Former, &r.URLSealed, &r.URL)
 	})
 	if err != nil {
-		return nil, errors.Wrap(err, "read what is sealed with another key")
+		return nil, errors.Wrap(err, "read webhooks that are sealed with another key")
 	}
 	return found, nil
 }
@@ -92,7 +92,7 @@ const countStaleSQL = `SELECT count(*) FROM webhooks WHERE ` + notSealedWith
 func (s *Store) CountStaleSecrets(ctx context.Context, key string) (int, error) {
 	var n int
 	if err := s.pool.QueryRow(ctx, countStaleSQL, key).Scan(&n); err != nil {
-		return 0, errors.Wrap(err, "count what is sealed with another key")
+		return 0, errors.Wrap(err, "count webhooks that are sealed with another key")
 	}
 	return n, nil
 }

@@ -149,7 +149,7 @@ func EndedByOthers(err error) bool {
 // ErrAgain ends a transaction that has its locks and then finds that it needs other ones. The
 // transaction runs again from its start, without its locks. Taking more locks out of order could
 // cause a deadlock.
-var ErrAgain = errors.New("what was to be locked has moved")
+var ErrAgain = errors.New("the transaction needs other locks: run it again")
 
 // again calls a function that leaves nothing behind when it fails. It repeats the call after
 // ErrAgain, and after a deadlock or a conflict of contacts' addresses (see EndedByOthers).

@@ -110,7 +110,7 @@ SELECT gen_random_uuid(), $1, $4, 'comment', id FROM comments c WHERE organizati
 SELECT gen_random_uuid(), $1, $4, 'author', guest.id FROM (` + guestsSQL + `) guest`,
 	} {
 		if _, err := tx.ExecContext(ctx, statement, of.OrganizationID, of.ID, hash, request); err != nil {
-			return errors.Wrap(err, "note what the person wrote")
+			return errors.Wrap(err, "note the person's posts and comments")
 		}
 	}
 	return nil
@@ -195,11 +195,11 @@ func ClearAnswers(ctx context.Context, tx *db.Tx, request publicid.SubjectReques
   SELECT a.id FROM %s JOIN attempts a ON a.delivery_id = d.id WHERE %s AND a.response_body IS NOT NULL LIMIT %d)`,
 		eventsOfRequest, ofRequest, limit), request)
 	if err != nil {
-		return 0, errors.Wrap(err, "clear what receivers answered")
+		return 0, errors.Wrap(err, "clear the receivers' answers")
 	}
 	n, err := done.RowsAffected()
 	if err != nil {
-		return 0, errors.Wrap(err, "count what was cleared")
+		return 0, errors.Wrap(err, "count the cleared answers")
 	}
 	return n, nil
 }

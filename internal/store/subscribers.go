@@ -73,7 +73,7 @@ func RemoveTold(ctx context.Context, tx *db.Tx, of publicid.Organization) error 
 	_, err := tx.ExecContext(ctx, `DELETE FROM subscriber_updates u WHERE u.organization_id = $1 AND u.digest_id IS NOT NULL
   AND NOT EXISTS (SELECT FROM subscriber_mails m WHERE m.digest_id = u.digest_id)`, of)
 	if err != nil {
-		return errors.Wrap(err, "remove what was told")
+		return errors.Wrap(err, "remove the updates of sent digests")
 	}
 	return nil
 }
@@ -161,11 +161,11 @@ func mailed[T any](ctx context.Context, s *Store, query string, m *PendingMail, 
 	}
 	rows, err := s.pool.Query(ctx, query, append([]any{of, m.Digest}, args...)...)
 	if err != nil {
-		return nil, errors.Wrap(err, "look for what to tell")
+		return nil, errors.Wrap(err, "look for the updates of an e-mail")
 	}
 	found, err := pgx.CollectRows(rows, read)
 	if err != nil {
-		return nil, errors.Wrap(err, "read what to tell")
+		return nil, errors.Wrap(err, "read the updates of an e-mail")
 	}
 	return found, nil
 }

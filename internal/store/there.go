@@ -31,7 +31,7 @@ func (s *Store) WhatIsThere(ctx context.Context, on publicid.Board, contact *pub
 		return t, err
 	}
 	if err := s.pool.QueryRow(ctx, thereSQL, of, on, contact, tags).Scan(&t.Board, &t.Contact, &t.Tags); err != nil {
-		return t, errors.Wrap(err, "look for what a list is of")
+		return t, errors.Wrap(err, "look for the board, contact and tags of a list")
 	}
 	return t, nil
 }

@@ -122,7 +122,7 @@ func (t *step) exportContact(ctx context.Context) error {
 	}
 	chosen, err := t.Subscription.Query().Where(subscription.EmailHash(*of.EmailHash)).All(ctx) // one, or none
 	if err != nil {
-		return errors.Wrap(err, "read what the person chose")
+		return errors.Wrap(err, "read the person's choices")
 	}
 	for _, s := range chosen {
 		record := subscriptionRecord{s.StatusUpdates, s.Changelog, s.Language, s.CreatedAt, s.UpdatedAt}

@@ -81,7 +81,7 @@ func (t *step) noted(ctx context.Context, ids map[uuid.UUID]bool) (map[uuid.UUID
 		Where(subjectrecord.RequestID(t.request.ID), subjectrecord.ItemIDIn(slices.Collect(maps.Keys(ids))...)).
 		Select(subjectrecord.FieldItemID).All(ctx)
 	if err != nil {
-		return nil, errors.Wrap(err, "look for what events are about")
+		return nil, errors.Wrap(err, "look for the noted items of events")
 	}
 	for _, r := range rows {
 		found[r.ItemID] = true
@@ -108,7 +108,7 @@ func (t *step) notedPage(ctx context.Context, kind subjectrecord.Kind) ([]*db.Su
 			subjectrecord.IDGT(publicid.Of[publicid.SubjectRecord](t.position()))).
 		Order(db.Asc(subjectrecord.FieldID)).Limit(rowsPage).All(ctx)
 	if err != nil {
-		return nil, errors.Wrap(err, "read what is noted")
+		return nil, errors.Wrap(err, "read the noted items")
 	}
 	return rows, nil
 }

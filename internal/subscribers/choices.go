@@ -39,7 +39,7 @@ func chosenBy(ctx context.Context, client *db.Client, hash []byte) (Choice, erro
 		return unchosen(), nil
 	}
 	if err != nil {
-		return Choice{}, errors.Wrap(err, "load what the person has chosen")
+		return Choice{}, errors.Wrap(err, "load the person's choices")
 	}
 	return Choice{found.StatusUpdates, found.Changelog, known(found.Language)}, nil
 }
@@ -163,7 +163,7 @@ func put(ctx context.Context, c *change.Change, hash []byte, in Choice) error {
 			u.UpdateStatusUpdates().UpdateChangelog().UpdateLanguage().UpdateUpdatedAt()
 		}).Exec(ctx)
 	if err != nil {
-		return errors.Wrap(err, "keep what the person has chosen")
+		return errors.Wrap(err, "store the person's choices")
 	}
 	return nil
 }

@@ -45,7 +45,7 @@ func (s *Service) Continue(ctx context.Context, of publicid.Organization) (*time
 		first, err := c.SubscriberUpdate.Query().Where(subscriberupdate.DigestIDIsNil()).
 			Order(db.Asc(subscriberupdate.FieldCreatedAt)).Limit(1).All(ctx)
 		if err != nil {
-			return errors.Wrap(err, "look for what is to be told")
+			return errors.Wrap(err, "look for the oldest update")
 		}
 		if len(first) == 0 {
 			return nil

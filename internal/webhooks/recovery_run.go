@@ -79,7 +79,7 @@ func recoverNext(ctx context.Context, c *change.Change, hook *db.Webhook, r *db.
 		Order(db.Asc(delivery.FieldID)).Limit(recoveryPage).
 		Select(delivery.FieldID, delivery.FieldEventID, delivery.FieldEventType).All(ctx)
 	if err != nil {
-		return nil, errors.Wrap(err, "look for what failed")
+		return nil, errors.Wrap(err, "look for failed deliveries")
 	}
 	if len(failed) < recoveryPage {
 		update.SetStatus(recovery.StatusCompleted).SetEndedAt(at)

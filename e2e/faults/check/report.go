@@ -96,8 +96,8 @@ func (r Report) String() string {
 	say("%d receipts (%d of webhooks deleted since), %d attempts recorded, %d receipts without one",
 		r.Receipts, r.OfDeleted, r.Attempts, r.Unrecorded)
 	say("%d duplicates; %d attempts were in flight at %d kills", r.Duplicates, r.DuplicateBound, len(r.Kills))
-	say("what waited for a restart arrived after it within: %s", r.Waited)
-	say("what a kill interrupted came again within: %s", r.Redone)
+	say("events that waited for a restart arrived after it within: %s", r.Waited)
+	say("attempts that a kill interrupted were repeated within: %s", r.Redone)
 	if r.ViolationsTotal > 0 {
 		say("%d violations:", r.ViolationsTotal)
 		for _, line := range r.Violations {

@@ -46,18 +46,18 @@ SELECT ` + quantiles + ` FROM (
 // measure calculates the recovery times.
 func (r *Report) measure(ctx context.Context, tx pgx.Tx, in Input) error {
 	if _, err := tx.Exec(ctx, waitedSQL); err != nil {
-		return errors.Wrap(err, "look for what waited")
+		return errors.Wrap(err, "look for the events that waited")
 	}
 	var err error
 	if r.Waited, err = scanTimes(tx.QueryRow(ctx, `SELECT `+quantiles+` FROM waited`)); err != nil {
-		return errors.Wrap(err, "time what waited")
+		return errors.Wrap(err, "time the events that waited")
 	}
 	restarted := tx.QueryRow(ctx, `SELECT `+quantiles+` FROM waited JOIN kills USING (n) WHERE process`)
 	if r.Restarted, err = scanTimes(restarted); err != nil {
-		return errors.Wrap(err, "time what waited for a process")
+		return errors.Wrap(err, "time the events that waited for a process")
 	}
 	if r.Redone, err = scanTimes(tx.QueryRow(ctx, redoneSQL)); err != nil {
-		return errors.Wrap(err, "time what was redone")
+		return errors.Wrap(err, "time the repeated attempts")
 	}
 	rows, err := tx.Query(ctx, killSQL)
 	if err != nil {

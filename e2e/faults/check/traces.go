@@ -24,7 +24,7 @@ FROM %[1]s WHERE email_hash = ANY ($1) HAVING count(*) > 0`
 // loadTraces searches each row of the database for traces of the erased persons.
 func loadTraces(ctx context.Context, tx pgx.Tx, of Erased) error {
 	if _, err := tx.Exec(ctx, `INSERT INTO erased SELECT unnest($1::text[])`, of.Subjects); err != nil {
-		return errors.Wrap(err, "copy what was erased")
+		return errors.Wrap(err, "copy the erased subjects")
 	}
 	texts, inHex := make([]string, len(of.Texts)), make([]string, len(of.Texts))
 	for i, text := range of.Texts {

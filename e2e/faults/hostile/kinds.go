@@ -74,7 +74,7 @@ func Kinds() ([]Kind, error) {
 		{Name: "a redirect to the inside", Error: redirect, script: answers(
 			"HTTP/1.1 307 Away\r\nLocation: http://169.254.169.254/\r\nContent-Length: 0\r\n\r\n")},
 		{Name: "a reset", Error: reset, script: func(p *peer) { p.request(); p.say(ok + "X: "); p.reset() }},
-		{Name: "a certificate of nobody's", Error: badTLS, script: fine, certificate: unknown},
+		{Name: "a self-signed certificate", Error: badTLS, script: fine, certificate: unknown},
 		{Name: "an expired certificate", Error: badTLS, script: fine, certificate: expired},
 		{Name: "a handshake that stalls", Error: timeout, script: (*peer).untilGone, mute: true},
 	}, nil

@@ -98,7 +98,7 @@ func (v *Visitor) Press(ctx context.Context, w *Interaction, link string) error 
 		w.Confirmed = true
 		return nil
 	}
-	return errors.Errorf("the link of a %s that nobody had used was answered with %d", w.Kind, status)
+	return errors.Errorf("the unused link of a %s was answered with %d", w.Kind, status)
 }
 
 // PressAgain presses the button of a used link, which must have no effect.

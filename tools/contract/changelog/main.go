@@ -25,7 +25,7 @@ func main() {
 func run(file, version, released string, check bool) error {
 	var changes []change
 	if err := json.NewDecoder(os.Stdin).Decode(&changes); err != nil {
-		return fmt.Errorf("read what is different: %w", err)
+		return fmt.Errorf("read the differences: %w", err)
 	}
 	old, err := os.ReadFile(file)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -36,7 +36,7 @@ func run(file, version, released string, check bool) error {
 		return err
 	}
 	if check {
-		return fmt.Errorf("%s doesn't say what is different since the last release: make contract-changelog", file)
+		return fmt.Errorf("%s lacks differences since the last release: run make contract-changelog", file)
 	}
 	return os.WriteFile(file, []byte(text), 0o644)
 }

@@ -28,7 +28,7 @@ the SDK of that version, too. What it is for stands in the guide of your deploym
 
 const first = "The first release: the API under `/v1` with its webhooks, and the SDKs for TypeScript, Python and Go.\n"
 
-const same = "The API is the same. What is new is in the SDKs alone.\n"
+const same = "The API is the same. Only the SDKs have changed.\n"
 
 // renew replaces the section of a version, or adds it at the top.
 func renew(old, version, released string, changes []change) (string, error) {
@@ -83,7 +83,7 @@ func tell(changes []change) string {
 	for _, part := range []struct {
 		title string
 		lines []string
-	}{{"New", operations}, {"What may need a change of yours", broken.lines()}, {"Changed", others.lines()}} {
+	}{{"New", operations}, {"May require changes in your code", broken.lines()}, {"Changed", others.lines()}} {
 		if len(part.lines) > 0 {
 			parts = append(parts, "### "+part.title+"\n\n- "+strings.Join(part.lines, "\n- ")+"\n")
 		}

@@ -23,7 +23,7 @@ func TestADifferenceInManyOperationsIsOneLine(t *testing.T) {
 		change{Text: "the max was decreased", Level: 3, Operation: "GET", Path: "/v1/a", Section: "paths"},
 		change{Text: "a breaking change was detected but the version is still `1.0.0`", Level: 1, Section: "info"},
 	)
-	require.Equal(t, `### What may need a change of yours
+	require.Equal(t, `### May require changes in your code
 
 - the max was decreased: `+"`GET /v1/a`"+`
 

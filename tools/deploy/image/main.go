@@ -37,7 +37,7 @@ func main() {
 	flag.StringVar(&o.root, "root", filepath.Join("..", ".."), "root of the repository")
 	flag.StringVar(&o.out, "out", filepath.Join("..", "..", ".earshot", "image"), "directory for earshot.tar and its SBOM")
 	flag.StringVar(&o.rootfs, "rootfs", "", "write the root file system into this directory, and no image")
-	flag.StringVar(&o.version, "version", "", "version of the program (default: what git describe says)")
+	flag.StringVar(&o.version, "version", "", "version of the program (default: the output of git describe)")
 	flag.StringVar(&o.revision, "revision", "", "commit of the sources (default: git's HEAD)")
 	flag.StringVar(&o.created, "created", "", "time of the image, in RFC 3339 (default: of the commit)")
 	flag.StringVar(&o.arch, "arch", runtime.GOARCH, "architecture, such as amd64 or arm64")
