@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -49,6 +50,13 @@ func (t table) markdown() string {
 			text.WriteString("|" + strings.Repeat("---|", len(row)) + "\n")
 		}
 	}
+	return text.String()
+}
+
+// csv returns the table as comma-separated values.
+func (t table) csv() string {
+	var text strings.Builder
+	_ = csv.NewWriter(&text).WriteAll(t) // writing to memory never fails
 	return text.String()
 }
 
@@ -161,17 +169,18 @@ rate, latency counts from the time at which a request was due, and the p50 are c
 
 ## Figures
 %s
-## Processor time for each operation
-The client is the load with its receiver. An operation's time is the time of the whole run divided by its operations. It contains
-the work of idle processes, which shows at low rates.
+`+"`bench/processor.csv`"+` has the processor time of each operation for each process. An operation's time is the time of the whole run divided by its
+operations. It contains the work of idle processes, which shows at low rates. The client is the load with its receiver.
 
-%s
 ## Memory
 Peak memory of each process, in MiB. For Postgres: the largest sum of its processes at the end of a run, with shared memory counted once.
 
 %s`, took.Round(time.Second), machine, o.runs, o.period, o.posts, o.connections, s.sizeText(ctx), figures(subjects, results).markdown(),
-		processes(subjects, results).markdown(), s.memoryTable().markdown())
-	return writeFile(resultsFile, text.String())
+		s.memoryTable().markdown())
+	if err := writeFile(resultsFile, text.String()); err != nil {
+		return err
+	}
+	return writeFile("bench/processor.csv", processes(subjects, results).csv())
 }
 
 func (s *stack) memoryTable() table {
