@@ -46,7 +46,7 @@ func (s *server) RotateAPIKey(ctx context.Context, r gen.RotateAPIKeyRequestObje
 
 func (s *server) RevokeAPIKey(ctx context.Context, r gen.RevokeAPIKeyRequestObject) (gen.RevokeAPIKeyResponseObject, error) {
 	id := publicid.Read[publicid.APIKey](r.KeyID)
-	if err := s.Access.WithdrawAPIKey(ctx, id); err != nil {
+	if err := s.Access.WithdrawAPIKey(ctx, id, r.Params.KeepCreated != nil && *r.Params.KeepCreated); err != nil {
 		return nil, err
 	}
 	return gen.RevokeAPIKey200JSONResponse{Data: deleted(id)}, nil
@@ -54,7 +54,7 @@ func (s *server) RevokeAPIKey(ctx context.Context, r gen.RevokeAPIKeyRequestObje
 
 func apiKey(k *db.APIKey) gen.APIKeyFields {
 	return gen.APIKeyFields{
-		ID: k.ID.String(), UserID: k.UserID.String(),
+		ID: k.ID.String(), UserID: k.UserID.String(), CreatedByKeyID: idOrNull(k.CreatedByKeyID),
 		Name: k.Name, Prefix: k.Prefix, Scope: gen.APIKeyScope(k.Scope),
 		CreatedAt: k.CreatedAt, ExpiresAt: orNull(access.KeyEnds(k)), LastUsedAt: orNull(k.LastUsedAt), RevokedAt: orNull(k.RevokedAt),
 	}

@@ -82,7 +82,7 @@ func endedKeys(t *testing.T, app *apptest.App) {
 	require.Equal(t, http.StatusOK, n.Do(t, http.MethodGet, "/v1/me", nil, "Authorization", "Bearer "+revoked).Status)
 	ctx := n.Context(t.Context())
 	id := app.Store.Client().APIKey.Query().Where(apikey.Name("revoked")).OnlyX(ctx).ID
-	_, err := app.Access.RevokeAPIKey(ctx, id)
+	_, err := app.Access.RevokeAPIKey(ctx, id, false)
 	require.NoError(t, err)
 	within := time.Now().Add(time.Second)
 	require.Less(t, lastAccepted(t, n, revoked), within)

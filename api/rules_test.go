@@ -17,17 +17,17 @@ import (
 
 // words are the rules that no keyword can express, each with its text in the contract.
 var words = map[string]string{
-	"paired":          "both left out, both null or both set",
+	"paired":          comeTogether,
 	"either":          "by `contactId` or `externalUserId`, not both",
 	"match":           "422 with the rule `match` otherwise",
 	"future":          "is 422 with the rule `future`",
-	"past":            "is 422 with the rule `past`",
+	"past":            "422 with the rule `past`",
 	"after":           "422 with the rule `after`",
 	"sameBoard":       "422 with the rule `sameBoard`",
 	"notTarget":       "422 with the rule `notTarget`",
 	"oneLevel":        "a reply to a reply is 422",
 	"updated":         "422 with the rule `updated`",
-	"relevance":       "needs `q` (422 without)",
+	"relevance":       "`relevance` needs `q`",
 	"revenue":         "That sort needs it, and no other takes it (422 otherwise).",
 	"maxBytes":        "at most 256 KiB",
 	"maxDepth":        "A body nests at most 1,024 levels deep (422 otherwise).",

@@ -565,6 +565,9 @@ type APIKeyFields struct {
 	// CreatedAt A time in RFC 3339 format and in UTC.
 	CreatedAt Timestamp `json:"createdAt"`
 
+	// CreatedByKeyID The key that made or rotated this key; null if the operator made it.
+	CreatedByKeyID nullable.Nullable[string] `json:"createdByKeyId"`
+
 	// ExpiresAt The time at which the key expires; null if it never expires.
 	ExpiresAt nullable.Nullable[time.Time] `json:"expiresAt"`
 
@@ -2794,6 +2797,12 @@ type ListAPIKeysParams struct {
 	Limit *LimitParam `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
+// RevokeAPIKeyParams defines parameters for RevokeAPIKey.
+type RevokeAPIKeyParams struct {
+	// KeepCreated Whether the keys that this key made stay valid.
+	KeepCreated *bool `form:"keepCreated,omitempty" json:"keepCreated,omitempty"`
+}
+
 // ListAuditParams defines parameters for ListAudit.
 type ListAuditParams struct {
 	// Actor Only changes by this member (`usr_…`), by this key (`key_…`) or by the `operator`. The member or key may be deleted.
@@ -3199,7 +3208,7 @@ type ServerInterface interface {
 	CreateAPIKey(c *gin.Context)
 	// RevokeAPIKey Revoke an API key
 	// (DELETE /v1/api-keys/{keyId})
-	RevokeAPIKey(c *gin.Context, keyID APIKeyIDParam)
+	RevokeAPIKey(c *gin.Context, keyID APIKeyIDParam, params RevokeAPIKeyParams)
 	// RotateAPIKey Rotate an API key
 	// (POST /v1/api-keys/{keyId}/rotate)
 	RotateAPIKey(c *gin.Context, keyID APIKeyIDParam)
@@ -3508,6 +3517,17 @@ func (siw *ServerInterfaceWrapper) RevokeAPIKey(c *gin.Context) {
 		return
 	}
 
+	// Parameter object where we will unmarshal all parameters from the context
+	var params RevokeAPIKeyParams
+
+	// ------------- Optional query parameter "keepCreated" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "keepCreated", c.Request.URL.Query(), &params.KeepCreated, runtime.BindQueryParameterOptions{Type: "boolean", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter keepCreated: %w", err), http.StatusBadRequest)
+		return
+	}
+
 	for _, middleware := range siw.HandlerMiddlewares {
 		middleware(c)
 		if c.IsAborted() {
@@ -3515,7 +3535,7 @@ func (siw *ServerInterfaceWrapper) RevokeAPIKey(c *gin.Context) {
 		}
 	}
 
-	siw.Handler.RevokeAPIKey(c, keyID)
+	siw.Handler.RevokeAPIKey(c, keyID, params)
 }
 
 // RotateAPIKey operation middleware
@@ -6110,7 +6130,8 @@ func (response CreateAPIKey201JSONResponse) VisitCreateAPIKeyResponse(w http.Res
 }
 
 type RevokeAPIKeyRequestObject struct {
-	KeyID APIKeyIDParam `json:"keyId"`
+	KeyID  APIKeyIDParam `json:"keyId"`
+	Params RevokeAPIKeyParams
 }
 
 type RevokeAPIKeyResponseObject interface {
@@ -8279,10 +8300,11 @@ func (sh *strictHandler) CreateAPIKey(ctx *gin.Context) {
 }
 
 // RevokeAPIKey operation middleware
-func (sh *strictHandler) RevokeAPIKey(ctx *gin.Context, keyID APIKeyIDParam) {
+func (sh *strictHandler) RevokeAPIKey(ctx *gin.Context, keyID APIKeyIDParam, params RevokeAPIKeyParams) {
 	var request RevokeAPIKeyRequestObject
 
 	request.KeyID = keyID
+	request.Params = params
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
 		return sh.ssi.RevokeAPIKey(ctx, request.(RevokeAPIKeyRequestObject))

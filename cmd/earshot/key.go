@@ -125,16 +125,17 @@ func everyPage[T any](ctx context.Context, read func(context.Context, page.Query
 }
 
 func newKeyRevokeCommand(asJSON *bool) *cobra.Command {
-	return &cobra.Command{
+	keepCreated := false
+	cmd := &cobra.Command{
 		Use:   "revoke ID",
-		Short: "Make an API key useless, within a second",
+		Short: "Make an API key useless, within a second, with the keys that it created",
 		Args:  cobra.ExactArgs(1),
 		RunE: withAdmin(func(cmd *cobra.Command, args []string, a *admin) error {
 			id, err := publicid.Parse[publicid.APIKey](args[0])
 			if err != nil {
 				return errors.Errorf("%s is not the id of an API key; `earshot key list` shows them", args[0])
 			}
-			key, err := a.access.RevokeAPIKey(store.System(cmd.Context(), "the operator names the key"), id)
+			key, err := a.access.RevokeAPIKey(store.System(cmd.Context(), "the operator names the key"), id, keepCreated)
 			if err != nil {
 				return inWords(err)
 			}
@@ -145,11 +146,13 @@ func newKeyRevokeCommand(asJSON *bool) *cobra.Command {
 			return nil
 		}),
 	}
+	cmd.Flags().BoolVar(&keepCreated, "keep-created", false, "keep the keys that were created or rotated with this one")
+	return cmd
 }
 
 func keyJSON(k *db.APIKey) map[string]any {
 	return map[string]any{
-		"id": k.ID, "organizationId": k.OrganizationID, "memberId": k.UserID, "name": k.Name, "prefix": k.Prefix, "scope": k.Scope,
+		"id": k.ID, "organizationId": k.OrganizationID, "memberId": k.UserID, "createdByKeyId": k.CreatedByKeyID, "name": k.Name, "prefix": k.Prefix, "scope": k.Scope,
 		"state": keyState(k), "createdAt": k.CreatedAt, "expiresAt": access.KeyEnds(k),
 		"lastUsedAt": k.LastUsedAt, "revokedAt": k.RevokedAt,
 	}

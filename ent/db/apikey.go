@@ -28,6 +28,8 @@ type APIKey struct {
 	UserID publicid.User `json:"user_id,omitempty"`
 	// CreatedBy holds the value of the "created_by" field.
 	CreatedBy []publicid.User `json:"created_by,omitempty"`
+	// CreatedByKeyID holds the value of the "created_by_key_id" field.
+	CreatedByKeyID *publicid.APIKey `json:"created_by_key_id,omitempty"`
 	// Name holds the value of the "name" field.
 	Name string `json:"name,omitempty"`
 	// Hash holds the value of the "hash" field.
@@ -77,6 +79,8 @@ func (*APIKey) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
+		case apikey.FieldCreatedByKeyID:
+			values[i] = &sql.NullScanner{S: new(publicid.APIKey)}
 		case apikey.FieldCreatedBy, apikey.FieldHash:
 			values[i] = new([]byte)
 		case apikey.FieldID:
@@ -137,6 +141,13 @@ func (_m *APIKey) assignValues(columns []string, values []any) error {
 				if err := json.Unmarshal(*value, &_m.CreatedBy); err != nil {
 					return fmt.Errorf("unmarshal field created_by: %w", err)
 				}
+			}
+		case apikey.FieldCreatedByKeyID:
+			if value, ok := values[i].(*sql.NullScanner); !ok {
+				return fmt.Errorf("unexpected type %T for field created_by_key_id", values[i])
+			} else if value.Valid {
+				_m.CreatedByKeyID = new(publicid.APIKey)
+				*_m.CreatedByKeyID = *value.S.(*publicid.APIKey)
 			}
 		case apikey.FieldName:
 			if value, ok := values[i].(*sql.NullString); !ok {
@@ -249,6 +260,11 @@ func (_m *APIKey) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("created_by=")
 	builder.WriteString(fmt.Sprintf("%v", _m.CreatedBy))
+	builder.WriteString(", ")
+	if v := _m.CreatedByKeyID; v != nil {
+		builder.WriteString("created_by_key_id=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
 	builder.WriteString(", ")
 	builder.WriteString("name=")
 	builder.WriteString(_m.Name)

@@ -57,6 +57,20 @@ func (_c *APIKeyCreate) SetCreatedBy(v []publicid.User) *APIKeyCreate {
 	return _c
 }
 
+// SetCreatedByKeyID sets the "created_by_key_id" field.
+func (_c *APIKeyCreate) SetCreatedByKeyID(v publicid.APIKey) *APIKeyCreate {
+	_c.mutation.SetCreatedByKeyID(v)
+	return _c
+}
+
+// SetNillableCreatedByKeyID sets the "created_by_key_id" field if the given value is not nil.
+func (_c *APIKeyCreate) SetNillableCreatedByKeyID(v *publicid.APIKey) *APIKeyCreate {
+	if v != nil {
+		_c.SetCreatedByKeyID(*v)
+	}
+	return _c
+}
+
 // SetName sets the "name" field.
 func (_c *APIKeyCreate) SetName(v string) *APIKeyCreate {
 	_c.mutation.SetName(v)
@@ -293,6 +307,10 @@ func (_c *APIKeyCreate) createSpec() (*APIKey, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.CreatedBy(); ok {
 		_spec.SetField(apikey.FieldCreatedBy, field.TypeJSON, value)
 		_node.CreatedBy = value
+	}
+	if value, ok := _c.mutation.CreatedByKeyID(); ok {
+		_spec.SetField(apikey.FieldCreatedByKeyID, field.TypeUUID, value)
+		_node.CreatedByKeyID = &value
 	}
 	if value, ok := _c.mutation.Name(); ok {
 		_spec.SetField(apikey.FieldName, field.TypeString, value)
@@ -535,6 +553,9 @@ func (u *APIKeyUpsertOne) UpdateNewValues() *APIKeyUpsertOne {
 		}
 		if _, exists := u.create.mutation.CreatedBy(); exists {
 			s.SetIgnore(apikey.FieldCreatedBy)
+		}
+		if _, exists := u.create.mutation.CreatedByKeyID(); exists {
+			s.SetIgnore(apikey.FieldCreatedByKeyID)
 		}
 		if _, exists := u.create.mutation.Hash(); exists {
 			s.SetIgnore(apikey.FieldHash)
@@ -896,6 +917,9 @@ func (u *APIKeyUpsertBulk) UpdateNewValues() *APIKeyUpsertBulk {
 			}
 			if _, exists := b.mutation.CreatedBy(); exists {
 				s.SetIgnore(apikey.FieldCreatedBy)
+			}
+			if _, exists := b.mutation.CreatedByKeyID(); exists {
+				s.SetIgnore(apikey.FieldCreatedByKeyID)
 			}
 			if _, exists := b.mutation.Hash(); exists {
 				s.SetIgnore(apikey.FieldHash)

@@ -211,6 +211,9 @@ func (_u *APIKeyUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if _u.mutation.CreatedByCleared() {
 		_spec.ClearField(apikey.FieldCreatedBy, field.TypeJSON)
 	}
+	if _u.mutation.CreatedByKeyIDCleared() {
+		_spec.ClearField(apikey.FieldCreatedByKeyID, field.TypeUUID)
+	}
 	if value, ok := _u.mutation.Name(); ok {
 		_spec.SetField(apikey.FieldName, field.TypeString, value)
 	}
@@ -480,6 +483,9 @@ func (_u *APIKeyUpdateOne) sqlSave(ctx context.Context) (_node *APIKey, err erro
 	}
 	if _u.mutation.CreatedByCleared() {
 		_spec.ClearField(apikey.FieldCreatedBy, field.TypeJSON)
+	}
+	if _u.mutation.CreatedByKeyIDCleared() {
+		_spec.ClearField(apikey.FieldCreatedByKeyID, field.TypeUUID)
 	}
 	if value, ok := _u.mutation.Name(); ok {
 		_spec.SetField(apikey.FieldName, field.TypeString, value)

@@ -91,29 +91,30 @@ const (
 // APIKeyMutation represents an operation that mutates the APIKey nodes in the graph.
 type APIKeyMutation struct {
 	config
-	op               Op
-	typ              string
-	id               *publicid.APIKey
-	organization_id  *publicid.Organization
-	created_at       *time.Time
-	created_by       *[]publicid.User
-	appendcreated_by []publicid.User
-	name             *string
-	hash             *[]byte
-	prefix           *string
-	scope            *apikey.Scope
-	rate_limit       *int
-	addrate_limit    *int
-	expires_at       *time.Time
-	superseded_at    *time.Time
-	revoked_at       *time.Time
-	last_used_at     *time.Time
-	clearedFields    map[string]struct{}
-	user             *publicid.User
-	cleareduser      bool
-	done             bool
-	oldValue         func(context.Context) (*APIKey, error)
-	predicates       []predicate.APIKey
+	op                Op
+	typ               string
+	id                *publicid.APIKey
+	organization_id   *publicid.Organization
+	created_at        *time.Time
+	created_by        *[]publicid.User
+	appendcreated_by  []publicid.User
+	created_by_key_id *publicid.APIKey
+	name              *string
+	hash              *[]byte
+	prefix            *string
+	scope             *apikey.Scope
+	rate_limit        *int
+	addrate_limit     *int
+	expires_at        *time.Time
+	superseded_at     *time.Time
+	revoked_at        *time.Time
+	last_used_at      *time.Time
+	clearedFields     map[string]struct{}
+	user              *publicid.User
+	cleareduser       bool
+	done              bool
+	oldValue          func(context.Context) (*APIKey, error)
+	predicates        []predicate.APIKey
 }
 
 var _ ent.Mutation = (*APIKeyMutation)(nil)
@@ -391,6 +392,55 @@ func (m *APIKeyMutation) ResetCreatedBy() {
 	m.created_by = nil
 	m.appendcreated_by = nil
 	delete(m.clearedFields, apikey.FieldCreatedBy)
+}
+
+// SetCreatedByKeyID sets the "created_by_key_id" field.
+func (m *APIKeyMutation) SetCreatedByKeyID(pk publicid.APIKey) {
+	m.created_by_key_id = &pk
+}
+
+// CreatedByKeyID returns the value of the "created_by_key_id" field in the mutation.
+func (m *APIKeyMutation) CreatedByKeyID() (r publicid.APIKey, exists bool) {
+	v := m.created_by_key_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedByKeyID returns the old "created_by_key_id" field's value of the APIKey entity.
+// If the APIKey object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *APIKeyMutation) OldCreatedByKeyID(ctx context.Context) (v *publicid.APIKey, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedByKeyID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedByKeyID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedByKeyID: %w", err)
+	}
+	return oldValue.CreatedByKeyID, nil
+}
+
+// ClearCreatedByKeyID clears the value of the "created_by_key_id" field.
+func (m *APIKeyMutation) ClearCreatedByKeyID() {
+	m.created_by_key_id = nil
+	m.clearedFields[apikey.FieldCreatedByKeyID] = struct{}{}
+}
+
+// CreatedByKeyIDCleared returns if the "created_by_key_id" field was cleared in this mutation.
+func (m *APIKeyMutation) CreatedByKeyIDCleared() bool {
+	_, ok := m.clearedFields[apikey.FieldCreatedByKeyID]
+	return ok
+}
+
+// ResetCreatedByKeyID resets all changes to the "created_by_key_id" field.
+func (m *APIKeyMutation) ResetCreatedByKeyID() {
+	m.created_by_key_id = nil
+	delete(m.clearedFields, apikey.FieldCreatedByKeyID)
 }
 
 // SetName sets the "name" field.
@@ -864,7 +914,7 @@ func (m *APIKeyMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *APIKeyMutation) Fields() []string {
-	fields := make([]string, 0, 13)
+	fields := make([]string, 0, 14)
 	if m.organization_id != nil {
 		fields = append(fields, apikey.FieldOrganizationID)
 	}
@@ -876,6 +926,9 @@ func (m *APIKeyMutation) Fields() []string {
 	}
 	if m.created_by != nil {
 		fields = append(fields, apikey.FieldCreatedBy)
+	}
+	if m.created_by_key_id != nil {
+		fields = append(fields, apikey.FieldCreatedByKeyID)
 	}
 	if m.name != nil {
 		fields = append(fields, apikey.FieldName)
@@ -920,6 +973,8 @@ func (m *APIKeyMutation) Field(name string) (ent.Value, bool) {
 		return m.UserID()
 	case apikey.FieldCreatedBy:
 		return m.CreatedBy()
+	case apikey.FieldCreatedByKeyID:
+		return m.CreatedByKeyID()
 	case apikey.FieldName:
 		return m.Name()
 	case apikey.FieldHash:
@@ -955,6 +1010,8 @@ func (m *APIKeyMutation) OldField(ctx context.Context, name string) (ent.Value, 
 		return m.OldUserID(ctx)
 	case apikey.FieldCreatedBy:
 		return m.OldCreatedBy(ctx)
+	case apikey.FieldCreatedByKeyID:
+		return m.OldCreatedByKeyID(ctx)
 	case apikey.FieldName:
 		return m.OldName(ctx)
 	case apikey.FieldHash:
@@ -1009,6 +1066,13 @@ func (m *APIKeyMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetCreatedBy(v)
+		return nil
+	case apikey.FieldCreatedByKeyID:
+		v, ok := value.(publicid.APIKey)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedByKeyID(v)
 		return nil
 	case apikey.FieldName:
 		v, ok := value.(string)
@@ -1121,6 +1185,9 @@ func (m *APIKeyMutation) ClearedFields() []string {
 	if m.FieldCleared(apikey.FieldCreatedBy) {
 		fields = append(fields, apikey.FieldCreatedBy)
 	}
+	if m.FieldCleared(apikey.FieldCreatedByKeyID) {
+		fields = append(fields, apikey.FieldCreatedByKeyID)
+	}
 	if m.FieldCleared(apikey.FieldRateLimit) {
 		fields = append(fields, apikey.FieldRateLimit)
 	}
@@ -1152,6 +1219,9 @@ func (m *APIKeyMutation) ClearField(name string) error {
 	switch name {
 	case apikey.FieldCreatedBy:
 		m.ClearCreatedBy()
+		return nil
+	case apikey.FieldCreatedByKeyID:
+		m.ClearCreatedByKeyID()
 		return nil
 	case apikey.FieldRateLimit:
 		m.ClearRateLimit()
@@ -1187,6 +1257,9 @@ func (m *APIKeyMutation) ResetField(name string) error {
 		return nil
 	case apikey.FieldCreatedBy:
 		m.ResetCreatedBy()
+		return nil
+	case apikey.FieldCreatedByKeyID:
+		m.ResetCreatedByKeyID()
 		return nil
 	case apikey.FieldName:
 		m.ResetName()

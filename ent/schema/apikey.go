@@ -24,6 +24,8 @@ func (APIKey) Fields() []ent.Field {
 		// who may know the key that was used to create it. Null if there are none, as for a key that
 		// was created on the command line.
 		field.JSON("created_by", []publicid.User{}).Optional().Immutable(),
+		// The key of the request that created or rotated this key. Null if the operator created it.
+		field.UUID("created_by_key_id", publicid.APIKey{}).Optional().Nillable().Immutable(),
 		field.String("name"),
 		// SHA-256 of the key. A slow hash would add nothing: the key carries
 		// over 200 bits of randomness.

@@ -62,10 +62,10 @@ func (s *Service) CreateAPIKey(ctx context.Context, in NewAPIKey) (secret string
 		return "", nil, err
 	}
 	err = s.asOperator(ctx, func(ctx context.Context, c *change.Change) error {
-		if err := mayMakeKeyFor(ctx, c, in.User); err != nil {
+		if _, err := mayMakeKeyFor(ctx, c, in.User); err != nil {
 			return err
 		}
-		if secret, key, err = insertKey(ctx, c.APIKey, in, nil, nil); err == nil {
+		if secret, key, err = insertKey(ctx, c.APIKey, in, origin{}); err == nil {
 			c.Audit("createApiKey", key.ID)
 		}
 		return err
@@ -73,33 +73,43 @@ func (s *Service) CreateAPIKey(ctx context.Context, in NewAPIKey) (secret string
 	return secret, key, err
 }
 
-// mayMakeKeyFor checks that a user is a member and that the caller may manage the member's keys.
-func mayMakeKeyFor(ctx context.Context, c *change.Change, id publicid.User) error {
-	by, err := lockMembers(ctx, c)
-	if err != nil {
-		return err
+// mayMakeKeyFor checks that a user is a member and that the caller may manage the member's keys. It
+// returns the caller.
+func mayMakeKeyFor(ctx context.Context, c *change.Change, id publicid.User) (by manager, err error) {
+	if by, err = lockMembers(ctx, c); err != nil {
+		return by, err
 	}
 	of, err := onlyMember(ctx, c.User.Query().Where(user.ID(id)))
 	if problem.Is(err, problem.NotFound) {
-		return problem.MissingIn("memberId", "member")
+		return by, problem.MissingIn("memberId", "member")
 	}
 	if err != nil {
-		return err
+		return by, err
 	}
-	return by.mayManageKeysOf(of)
+	return by, by.mayManageKeysOf(of)
+}
+
+// origin says where a key comes from. It is empty for a key that the operator makes.
+type origin struct {
+	// key is the key of the request.
+	key *publicid.APIKey
+	// members may know the new key, besides its own member.
+	members []publicid.User
+	// rateLimit is passed on. Otherwise a key could create others to exceed its own budget.
+	rateLimit *int
 }
 
 // insertKey generates a key and inserts it.
-func insertKey(ctx context.Context, client *db.APIKeyClient, in NewAPIKey, rateLimit *int, createdBy []publicid.User) (string, *db.APIKey, error) {
+func insertKey(ctx context.Context, client *db.APIKeyClient, in NewAPIKey, from origin) (string, *db.APIKey, error) {
 	secret := keyPrefix + randomText(keyRandom)
 	hash := sha256.Sum256([]byte(secret))
 	create := client.Create()
-	if len(createdBy) > 0 {
-		create.SetCreatedBy(createdBy)
+	if len(from.members) > 0 {
+		create.SetCreatedBy(from.members)
 	}
 	key, err := create.
 		SetUserID(in.User).SetName(in.Name).SetScope(apikey.Scope(in.Scope)).
-		SetNillableExpiresAt(store.AtPrecision(in.ExpiresAt)).SetNillableRateLimit(rateLimit).
+		SetNillableExpiresAt(store.AtPrecision(in.ExpiresAt)).SetNillableRateLimit(from.rateLimit).SetNillableCreatedByKeyID(from.key).
 		SetHash(hash[:]).SetPrefix(secret[:keyVisible]).
 		Save(ctx)
 	if err != nil {
@@ -119,20 +129,38 @@ func (s *Service) MintAPIKey(ctx context.Context, member *publicid.User, in NewA
 		return "", nil, err
 	}
 	err = s.changes.Run(ctx, func(c *change.Change) error {
-		if err := mayMakeKeyFor(ctx, c, in.User); err != nil {
+		by, err := mayMakeKeyFor(ctx, c, in.User)
+		if err != nil {
+			return err
+		}
+		if in.ExpiresAt, err = notBeyond(by.key, in.ExpiresAt); err != nil {
 			return err
 		}
 		if err := mustHaveRoomForKey(ctx, c, in.User); err != nil {
 			return err
 		}
-		// The new key inherits the rate limit. Otherwise a key could create others to exceed its
-		// own budget.
-		if secret, key, err = insertKey(ctx, c.APIKey, in, c.Caller.Key.RateLimit, creatorsOf(c, in.User)); err == nil {
+		from := origin{key: &by.key.ID, members: creatorsOf(c, in.User), rateLimit: by.key.RateLimit}
+		if secret, key, err = insertKey(ctx, c.APIKey, in, from); err == nil {
 			c.Audit("createApiKey", key.ID)
 		}
 		return err
 	})
 	return secret, key, err
+}
+
+// notBeyond returns the end of a key that another key creates. A new key must not outlive its creator,
+// because a leaked key with an expiry could otherwise be used for ever.
+func notBeyond(creator *db.APIKey, wanted *time.Time) (*time.Time, error) {
+	ends := KeyEnds(creator)
+	if ends == nil || (wanted != nil && !wanted.After(*ends)) {
+		return wanted, nil
+	}
+	if wanted == nil {
+		return ends, nil
+	}
+	var bad problem.Fields
+	bad.Add("expiresAt", "maximum", "must not be later than the end of the key that creates it, %s", ends.UTC().Format(time.RFC3339Nano))
+	return nil, bad.Err()
 }
 
 // KeyEnds returns the time at which a key stops being valid, because it expires or was rotated. Nil
@@ -172,7 +200,7 @@ func (s *Service) APIKeys(ctx context.Context, q page.Query) (page.Page[*db.APIK
 
 // WithdrawAPIKey is RevokeAPIKey for the caller in the context. It ignores the billing state, so
 // that a leaked key can always be revoked.
-func (s *Service) WithdrawAPIKey(ctx context.Context, id publicid.APIKey) error {
+func (s *Service) WithdrawAPIKey(ctx context.Context, id publicid.APIKey, keepCreated bool) error {
 	return s.changes.RunUnpaid(ctx, func(c *change.Change) error {
 		by, err := lockMembers(ctx, c)
 		if err != nil {
@@ -185,32 +213,47 @@ func (s *Service) WithdrawAPIKey(ctx context.Context, id publicid.APIKey) error 
 		if err := by.mayManageKeysOf(key.Edges.User); err != nil {
 			return err
 		}
-		_, err = revokeKey(ctx, c, id)
+		_, err = revokeKey(ctx, c, id, keepCreated)
 		return err
 	})
 }
 
-// RevokeAPIKey revokes a key for the operator. All processes refuse the key within a second.
-// Revoking a key again changes nothing.
-func (s *Service) RevokeAPIKey(ctx context.Context, id publicid.APIKey) (revoked *db.APIKey, err error) {
+// RevokeAPIKey revokes a key for the operator, and the keys that were created with it unless
+// keepCreated is true. All processes refuse the keys within a second. Revoking a key again revokes
+// only keys that it created.
+func (s *Service) RevokeAPIKey(ctx context.Context, id publicid.APIKey, keepCreated bool) (revoked *db.APIKey, err error) {
 	found, err := onlyKey(ctx, s.store.Client().APIKey.Query().Where(apikey.ID(id)))
 	if err != nil {
 		return nil, err
 	}
 	err = s.changes.RunForService(ctx, found.OrganizationID, func(ctx context.Context, c *change.Change) (err error) {
-		revoked, err = revokeKey(ctx, c, id)
+		// No other request may create a key with this one meanwhile.
+		if err := c.LockOrganization(ctx); err != nil {
+			return err
+		}
+		revoked, err = revokeKey(ctx, c, id, keepCreated)
 		return err
 	})
 	return revoked, err
 }
 
-func revokeKey(ctx context.Context, c *change.Change, id publicid.APIKey) (*db.APIKey, error) {
-	n, err := c.APIKey.Update().Where(apikey.ID(id), apikey.RevokedAtIsNil()).SetRevokedAt(store.Now()).Save(ctx)
-	if err != nil {
-		return nil, errors.Wrap(err, "revoke the API key")
+func revokeKey(ctx context.Context, c *change.Change, id publicid.APIKey, keepCreated bool) (*db.APIKey, error) {
+	ids, at := []publicid.APIKey{id}, store.Now()
+	if !keepCreated {
+		created, err := createdWith(ctx, c, id)
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, created...)
 	}
-	if n > 0 {
-		c.Audit("revokeApiKey", id)
+	for _, id := range ids {
+		n, err := c.APIKey.Update().Where(apikey.ID(id), apikey.RevokedAtIsNil()).SetRevokedAt(at).Save(ctx)
+		if err != nil {
+			return nil, errors.Wrap(err, "revoke the API key")
+		}
+		if n > 0 {
+			c.Audit("revokeApiKey", id)
+		}
 	}
 	return onlyKey(ctx, c.APIKey.Query().Where(apikey.ID(id)).WithUser())
 }

@@ -85,6 +85,7 @@ func mintKey(t *testing.T, n *tenant) {
 	require.Equal(t, object{
 		"userId": n.Owner.ID.String(), "name": "CI", "prefix": made["key"].(string)[:12], "scope": "read:write",
 		"expiresAt": nil, "lastUsedAt": nil, "revokedAt": nil,
+		"createdByKeyId": n.keyID(t),
 	}, apptest.Without(made, "id", "key", "createdAt"))
 	require.Equal(t, apptest.Without(made, "key"), n.listed(t, made["id"]))
 	n.by(made["key"]).Board(t)
@@ -250,7 +251,7 @@ func rotateKey(t *testing.T, n *tenant) {
 		require.Regexp(t, "^esk_[0-9A-Za-z]{40}$", made["key"])
 		require.Equal(t, object{
 			"userId": member.ID.String(), "name": "CI", "prefix": made["key"].(string)[:12], "scope": scope,
-			"expiresAt": nil, "lastUsedAt": nil, "revokedAt": nil,
+			"createdByKeyId": second.keyID(t), "expiresAt": nil, "lastUsedAt": nil, "revokedAt": nil,
 		}, apptest.Without(made, "id", "key", "createdAt"))
 		for _, key := range []any{old["key"], made["key"]} {
 			a := n.by(key).Do(t, http.MethodGet, "/v1/me", nil)

@@ -49,7 +49,7 @@ func revokeUnmanaged(ctx context.Context, c *change.Change) error {
 	for _, k := range keys {
 		for _, id := range k.CreatedBy {
 			by := creators[id]
-			if by == nil || (manager{by}).mayManageKeysOf(k.Edges.User) != nil {
+			if by == nil || (manager{member: by}).mayManageKeysOf(k.Edges.User) != nil {
 				unmanaged = append(unmanaged, k.ID)
 				break
 			}
@@ -62,6 +62,28 @@ func revokeUnmanaged(ctx context.Context, c *change.Change) error {
 		return errors.Wrap(err, "revoke API keys made for others")
 	}
 	return nil
+}
+
+// createdWith returns those of the organization's valid keys that a key created, the keys that these created, and so on.
+func createdWith(ctx context.Context, c *change.Change, id publicid.APIKey) ([]publicid.APIKey, error) {
+	keys, err := c.APIKey.Query().Where(apikey.CreatedByKeyIDNotNil()).Select(apikey.FieldID, apikey.FieldCreatedByKeyID, apikey.FieldRevokedAt).All(ctx)
+	if err != nil {
+		return nil, errors.Wrap(err, "load the keys that a key created")
+	}
+	madeBy := map[publicid.APIKey][]*db.APIKey{}
+	for _, k := range keys {
+		madeBy[*k.CreatedByKeyID] = append(madeBy[*k.CreatedByKeyID], k)
+	}
+	var found []publicid.APIKey
+	// A revoked key in between does not protect the keys that it created.
+	for next := madeBy[id]; len(next) > 0; {
+		k := next[0]
+		next = append(next[1:], madeBy[k.ID]...)
+		if k.RevokedAt == nil {
+			found = append(found, k.ID)
+		}
+	}
+	return found, nil
 }
 
 // creatorsNow loads those creators of the keys that are still members.

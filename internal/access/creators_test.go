@@ -3,6 +3,7 @@ package access_test
 import (
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -47,7 +48,7 @@ func (n *tenant) endedJustNow(t *testing.T, end func(kim *tenant, id string)) {
 	require.True(t, problem.Is(err, problem.Unauthorized), "%v", err)
 	_, _, err = n.App.Access.RotateAPIKey(ctx, publicid.Read[publicid.APIKey](spare.(string)), nil)
 	require.True(t, problem.Is(err, problem.Unauthorized), "%v", err)
-	err = n.App.Access.WithdrawAPIKey(ctx, publicid.Read[publicid.APIKey](spare.(string)))
+	err = n.App.Access.WithdrawAPIKey(ctx, publicid.Read[publicid.APIKey](spare.(string)), false)
 	require.True(t, problem.Is(err, problem.Unauthorized), "%v", err)
 	_, err = n.App.Access.CreateMember(ctx, access.NewMember{Email: "new@example.com", Name: "x", Role: "admin"})
 	require.True(t, problem.Is(err, problem.Unauthorized), "%v", err)
@@ -121,4 +122,81 @@ func makersMaker(t *testing.T, n *tenant) {
 	made := n.by(n.keyFor(t, eve)["key"]).keyFor(t, ann)
 	n.Make(t, http.MethodDelete, eve.path(), nil)
 	require.Equal(t, []bool{true}, n.revoked(t, made))
+}
+
+func TestAKeyThatAnotherKeyMade(t *testing.T) {
+	t.Parallel()
+	together(t, map[string]func(*testing.T, *tenant){
+		"never ends later than the key that made it":      endsWithItsCreator,
+		"by rotation never ends later than that key":      rotationEndsWithItsCreator,
+		"in the overlap of a rotation ends with the old":  endsWithTheOverlap,
+		"is revoked with it, and so are the keys it made": revokedWithItsCreator,
+		"is revoked with it also at a second revocation":  revokedLater,
+		"stays valid if the request that revokes says so": keptAtRevocation,
+	})
+}
+
+// keyID returns the id of the tenant's own key.
+func (n *tenant) keyID(t *testing.T) string {
+	t.Helper()
+	return n.Get(t, "/v1/me")["apiKey"].(object)["id"].(string)
+}
+
+func (n *tenant) revoke(t *testing.T, key object, query string) {
+	t.Helper()
+	a := n.Do(t, http.MethodDelete, apptest.KeysPath+"/"+key["id"].(string)+query, nil)
+	require.Equal(t, http.StatusOK, a.Status, "%s", a.Raw)
+}
+
+func endsWithItsCreator(t *testing.T, n *tenant) {
+	ends := time.Now().Add(30 * time.Minute).UTC().Truncate(time.Second)
+	maker := n.NewKeyOf(t, object{"name": "CI", "scope": "read:write", "expiresAt": ends})
+	by := n.by(maker["key"])
+	require.Equal(t, maker["expiresAt"], by.keyFor(t, nil)["expiresAt"], "without a time of its own")
+	require.Equal(t, maker["expiresAt"], by.NewKeyOf(t, object{"name": "x", "scope": "read", "expiresAt": ends})["expiresAt"])
+	sooner := by.NewKeyOf(t, object{"name": "x", "scope": "read", "expiresAt": ends.Add(-time.Minute)})
+	require.Equal(t, ends.Add(-time.Minute), apptest.Moment(t, sooner, "expiresAt").UTC())
+	a := by.Refused(t, "ERR_VALIDATION", http.MethodPost, apptest.KeysPath,
+		object{"name": "for ever", "scope": "read:write", "expiresAt": ends.Add(time.Second)})
+	require.Equal(t, []string{"expiresAt"}, a.Fields())
+}
+
+func rotationEndsWithItsCreator(t *testing.T, n *tenant) {
+	maker := n.NewKeyOf(t, object{"name": "CI", "scope": "read:write", "expiresAt": time.Now().Add(30 * time.Minute)})
+	by := n.by(maker["key"])
+	require.Equal(t, maker["expiresAt"], by.rotate(t, maker["id"], nil)["expiresAt"], "it can't prolong itself")
+	endless := n.keyFor(t, nil)
+	require.Equal(t, maker["expiresAt"], by.rotate(t, endless["id"], nil)["expiresAt"], "nor pass on a longer life")
+	require.Nil(t, n.rotate(t, endless["id"], nil)["expiresAt"])
+}
+
+func endsWithTheOverlap(t *testing.T, n *tenant) {
+	old := n.keyFor(t, nil)
+	n.rotate(t, old["id"], 3600)
+	require.Equal(t, n.listed(t, old["id"])["expiresAt"], n.by(old["key"]).keyFor(t, nil)["expiresAt"])
+}
+
+func revokedWithItsCreator(t *testing.T, n *tenant) {
+	leaked, other := n.keyFor(t, nil), n.keyFor(t, nil)
+	child := n.by(leaked["key"]).keyFor(t, nil)
+	grandchild, rotated := n.by(child["key"]).keyFor(t, nil), n.by(child["key"]).rotate(t, child["id"], nil)
+	n.revoke(t, leaked, "")
+	require.Equal(t, []bool{true, true, true, true, false}, n.revoked(t, leaked, child, grandchild, rotated, other))
+	n.by(grandchild["key"]).Refused(t, "ERR_UNAUTHORIZED", http.MethodGet, "/v1/me", nil)
+}
+
+func revokedLater(t *testing.T, n *tenant) {
+	leaked := n.keyFor(t, nil)
+	child := n.by(leaked["key"]).keyFor(t, nil)
+	n.revoke(t, leaked, "?keepCreated=true")
+	n.revoke(t, leaked, "")
+	require.Equal(t, []bool{true}, n.revoked(t, child))
+}
+
+func keptAtRevocation(t *testing.T, n *tenant) {
+	maker := n.keyFor(t, nil)
+	child := n.by(maker["key"]).keyFor(t, nil)
+	n.revoke(t, maker, "?keepCreated=true")
+	require.Equal(t, []bool{true, false}, n.revoked(t, maker, child))
+	require.Equal(t, maker["id"], n.listed(t, child["id"])["createdByKeyId"])
 }

@@ -20,6 +20,8 @@ var isMember = user.RoleNotNil()
 type manager struct {
 	// member is nil for the operator at the command line, who may do everything.
 	member *db.User
+	// key is the key of the request, nil for the operator.
+	key *db.APIKey
 }
 
 // managerOf loads the caller's present state from the database. Keys are cached for a moment, in
@@ -52,7 +54,7 @@ func callerNow(ctx context.Context, keys *db.APIKeyClient, caller *change.Caller
 	if ended(key, store.Now()) || key.Edges.User.Role == nil {
 		return manager{}, BadKey()
 	}
-	return manager{key.Edges.User}, nil
+	return manager{key.Edges.User, key}, nil
 }
 
 // mayManage checks the manager's role. An owner manages all members, and an admin manages all

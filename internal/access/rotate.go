@@ -17,8 +17,8 @@ import (
 // maxKeyOverlap is a month, in seconds. A longer overlap would defeat the rotation.
 const maxKeyOverlap = 30 * 24 * 60 * 60
 
-// RotateAPIKey creates a key with the rights and the original lifetime of an old one. The old key
-// ends after the overlap in seconds (nil is a day), or earlier if it expires earlier. Rotating a
+// RotateAPIKey creates a key with the rights and the original lifetime of an old one, but none that
+// ends later than the key of the request. The old key ends after the overlap in seconds (nil is a day), or earlier if it expires earlier. Rotating a
 // key that has ended is problem.Conflict.
 func (s *Service) RotateAPIKey(ctx context.Context, id publicid.APIKey, overlap *int) (secret string, key *db.APIKey, err error) {
 	var bad problem.Fields
@@ -27,7 +27,8 @@ func (s *Service) RotateAPIKey(ctx context.Context, id publicid.APIKey, overlap 
 		return "", nil, err
 	}
 	err = s.changes.Run(ctx, func(c *change.Change) error {
-		if _, err := lockMembers(ctx, c); err != nil {
+		by, err := lockMembers(ctx, c)
+		if err != nil {
 			return err
 		}
 		old, err := onlyKey(ctx, c.APIKey.Query().Where(apikey.ID(id)).ForUpdate())
@@ -47,6 +48,9 @@ func (s *Service) RotateAPIKey(ctx context.Context, id publicid.APIKey, overlap 
 			lifetime := at.Add(old.ExpiresAt.Sub(old.CreatedAt))
 			in.ExpiresAt = &lifetime
 		}
+		if until := KeyEnds(by.key); until != nil && (in.ExpiresAt == nil || in.ExpiresAt.After(*until)) {
+			in.ExpiresAt = until // as for a new key
+		}
 		if until := KeyEnds(old); until == nil || ends.Before(*until) {
 			if err := c.APIKey.UpdateOne(old).SetSupersededAt(ends).Exec(ctx); err != nil {
 				return errors.Wrap(err, "end the old API key")
@@ -54,7 +58,7 @@ func (s *Service) RotateAPIKey(ctx context.Context, id publicid.APIKey, overlap 
 		}
 		creators := othersThan(old.UserID, append(creatorsOf(c, old.UserID), old.CreatedBy...))
 		c.Audit("rotateApiKey", id)
-		secret, key, err = insertKey(ctx, c.APIKey, in, old.RateLimit, creators)
+		secret, key, err = insertKey(ctx, c.APIKey, in, origin{key: &by.key.ID, members: creators, rateLimit: old.RateLimit})
 		return err
 	})
 	return secret, key, err

@@ -619,6 +619,8 @@ type APIKey struct {
 	ID string `json:"id"`
 	// The member that the key acts as.
 	UserID string `json:"userId"`
+	// The key that made or rotated this key; null if the operator made it.
+	CreatedByKeyID *string `json:"createdByKeyId"`
 	// The key's name, trimmed.
 	Name string `json:"name"`
 	// The key's first 12 characters, to recognise the key.
@@ -655,6 +657,8 @@ type APIKeyWithSecret struct {
 	ID string `json:"id"`
 	// The member that the key acts as.
 	UserID string `json:"userId"`
+	// The key that made or rotated this key; null if the operator made it.
+	CreatedByKeyID *string `json:"createdByKeyId"`
 	// The key's name, trimmed.
 	Name string `json:"name"`
 	// The key's first 12 characters, to recognise the key.

@@ -24,6 +24,8 @@ const (
 	FieldUserID = "user_id"
 	// FieldCreatedBy holds the string denoting the created_by field in the database.
 	FieldCreatedBy = "created_by"
+	// FieldCreatedByKeyID holds the string denoting the created_by_key_id field in the database.
+	FieldCreatedByKeyID = "created_by_key_id"
 	// FieldName holds the string denoting the name field in the database.
 	FieldName = "name"
 	// FieldHash holds the string denoting the hash field in the database.
@@ -62,6 +64,7 @@ var Columns = []string{
 	FieldCreatedAt,
 	FieldUserID,
 	FieldCreatedBy,
+	FieldCreatedByKeyID,
 	FieldName,
 	FieldHash,
 	FieldPrefix,
@@ -134,6 +137,11 @@ func ByCreatedAt(opts ...sql.OrderTermOption) OrderOption {
 // ByUserID orders the results by the user_id field.
 func ByUserID(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldUserID, opts...).ToFunc()
+}
+
+// ByCreatedByKeyID orders the results by the created_by_key_id field.
+func ByCreatedByKeyID(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldCreatedByKeyID, opts...).ToFunc()
 }
 
 // ByName orders the results by the name field.

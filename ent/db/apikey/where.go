@@ -71,6 +71,11 @@ func UserID(v publicid.User) predicate.APIKey {
 	return predicate.APIKey(sql.FieldEQ(FieldUserID, v))
 }
 
+// CreatedByKeyID applies equality check predicate on the "created_by_key_id" field. It's identical to CreatedByKeyIDEQ.
+func CreatedByKeyID(v publicid.APIKey) predicate.APIKey {
+	return predicate.APIKey(sql.FieldEQ(FieldCreatedByKeyID, v))
+}
+
 // Name applies equality check predicate on the "name" field. It's identical to NameEQ.
 func Name(v string) predicate.APIKey {
 	return predicate.APIKey(sql.FieldEQ(FieldName, v))
@@ -219,6 +224,56 @@ func CreatedByIsNil() predicate.APIKey {
 // CreatedByNotNil applies the NotNil predicate on the "created_by" field.
 func CreatedByNotNil() predicate.APIKey {
 	return predicate.APIKey(sql.FieldNotNull(FieldCreatedBy))
+}
+
+// CreatedByKeyIDEQ applies the EQ predicate on the "created_by_key_id" field.
+func CreatedByKeyIDEQ(v publicid.APIKey) predicate.APIKey {
+	return predicate.APIKey(sql.FieldEQ(FieldCreatedByKeyID, v))
+}
+
+// CreatedByKeyIDNEQ applies the NEQ predicate on the "created_by_key_id" field.
+func CreatedByKeyIDNEQ(v publicid.APIKey) predicate.APIKey {
+	return predicate.APIKey(sql.FieldNEQ(FieldCreatedByKeyID, v))
+}
+
+// CreatedByKeyIDIn applies the In predicate on the "created_by_key_id" field.
+func CreatedByKeyIDIn(vs ...publicid.APIKey) predicate.APIKey {
+	return predicate.APIKey(sql.FieldIn(FieldCreatedByKeyID, vs...))
+}
+
+// CreatedByKeyIDNotIn applies the NotIn predicate on the "created_by_key_id" field.
+func CreatedByKeyIDNotIn(vs ...publicid.APIKey) predicate.APIKey {
+	return predicate.APIKey(sql.FieldNotIn(FieldCreatedByKeyID, vs...))
+}
+
+// CreatedByKeyIDGT applies the GT predicate on the "created_by_key_id" field.
+func CreatedByKeyIDGT(v publicid.APIKey) predicate.APIKey {
+	return predicate.APIKey(sql.FieldGT(FieldCreatedByKeyID, v))
+}
+
+// CreatedByKeyIDGTE applies the GTE predicate on the "created_by_key_id" field.
+func CreatedByKeyIDGTE(v publicid.APIKey) predicate.APIKey {
+	return predicate.APIKey(sql.FieldGTE(FieldCreatedByKeyID, v))
+}
+
+// CreatedByKeyIDLT applies the LT predicate on the "created_by_key_id" field.
+func CreatedByKeyIDLT(v publicid.APIKey) predicate.APIKey {
+	return predicate.APIKey(sql.FieldLT(FieldCreatedByKeyID, v))
+}
+
+// CreatedByKeyIDLTE applies the LTE predicate on the "created_by_key_id" field.
+func CreatedByKeyIDLTE(v publicid.APIKey) predicate.APIKey {
+	return predicate.APIKey(sql.FieldLTE(FieldCreatedByKeyID, v))
+}
+
+// CreatedByKeyIDIsNil applies the IsNil predicate on the "created_by_key_id" field.
+func CreatedByKeyIDIsNil() predicate.APIKey {
+	return predicate.APIKey(sql.FieldIsNull(FieldCreatedByKeyID))
+}
+
+// CreatedByKeyIDNotNil applies the NotNil predicate on the "created_by_key_id" field.
+func CreatedByKeyIDNotNil() predicate.APIKey {
+	return predicate.APIKey(sql.FieldNotNull(FieldCreatedByKeyID))
 }
 
 // NameEQ applies the EQ predicate on the "name" field.

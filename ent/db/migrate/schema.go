@@ -15,6 +15,7 @@ var (
 		{Name: "organization_id", Type: field.TypeUUID},
 		{Name: "created_at", Type: field.TypeTime},
 		{Name: "created_by", Type: field.TypeJSON, Nullable: true},
+		{Name: "created_by_key_id", Type: field.TypeUUID, Nullable: true},
 		{Name: "name", Type: field.TypeString},
 		{Name: "hash", Type: field.TypeBytes},
 		{Name: "prefix", Type: field.TypeString},
@@ -34,7 +35,7 @@ var (
 		ForeignKeys: []*schema.ForeignKey{
 			{
 				Symbol:     "api_keys_users_user",
-				Columns:    []*schema.Column{APIKeysColumns[13]},
+				Columns:    []*schema.Column{APIKeysColumns[14]},
 				RefColumns: []*schema.Column{UsersColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
@@ -43,7 +44,7 @@ var (
 			{
 				Name:    "apikey_hash",
 				Unique:  true,
-				Columns: []*schema.Column{APIKeysColumns[5]},
+				Columns: []*schema.Column{APIKeysColumns[6]},
 			},
 			{
 				Name:    "apikey_organization_id_created_at",

@@ -186,6 +186,10 @@ class ApiKeys:
         contains the `key` itself, so store it. An `expiresAt` that does not lie in the future is
         422 with the rule `future`.
 
+        The new key ends no later than the key that makes it. Without an `expiresAt` it gets the end
+        of that key. A later `expiresAt` is 422 with the rule `maximum`. `createdByKeyId` names the
+        key that made it.
+
         Owners may make keys for all members, admins for admins and members. Anything else is 403
         with `details.reason = "role_insufficient"`.
 
@@ -224,6 +228,7 @@ class ApiKeys:
         self,
         key_id: str,
         *,
+        keep_created: Optional[bool] = None,
         idempotency_key: Optional[str] = None,
         timeout: Optional[float] = None,
         max_retries: Optional[int] = None,
@@ -234,18 +239,25 @@ class ApiKeys:
         Ends the key for good. Within a second, every server refuses it. It stays in the list, with
         `revokedAt`. Revoking it again changes nothing. A key may revoke itself.
 
+        The keys that it made or rotated are revoked too, with the keys that these made, because a
+        leaked key may have made them. `keepCreated=true` keeps them.
+
         Members revoke their own keys, admins those of admins and members, owners all keys. Anything
         else is 403 with `details.reason = "role_insufficient"`. This is also possible in the
         read-only billing state.
 
         Args:
             key_id: An API key's id.
+            keep_created: Whether the keys that this key made stay valid.
         """
         return self._driver.send(
             Call(
                 "DELETE",
                 path("/v1/api-keys/{}", key_id=key_id),
                 data(model.DeletedResource),
+                query={
+                    "keepCreated": keep_created,
+                },
                 keyed=True,
                 idempotency_key=idempotency_key,
                 timeout=timeout,
@@ -267,7 +279,8 @@ class ApiKeys:
         """Rotate an API key.
 
         Makes a new key with the same name, scope, member and rate limit. If the old key has an
-        expiry, the new key gets the same lifetime, starting now. Only this answer contains the new
+        expiry, the new key gets the same lifetime, starting now. It ends no later than the key of
+        the request, so a key with an expiry can't prolong itself. Only this answer contains the new
         `key` itself, so store it.
 
         The old key stays valid for `overlapSeconds`, by default a day, but never beyond its own
@@ -2329,8 +2342,9 @@ class Contacts:
 
         Overwrites the members in the request, even if they have a value; null empties a member.
         `metadata` is replaced as a whole and cannot be null. Send `{}` to empty it. `mrrCents` and
-        `currency` come together. The service emits `contact.updated` if a trait changes. If another
-        contact of the organization has the `externalUserId`, the request gets 409.
+        `currency` come together: both with a value, or both null. The service emits
+        `contact.updated` if a trait changes. If another contact of the organization has the
+        `externalUserId`, the request gets 409.
 
         Args:
             contact_id: A contact's id.

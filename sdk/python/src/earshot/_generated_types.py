@@ -313,6 +313,9 @@ class ApiKey:
     user_id: str
     """The member that the key acts as."""
 
+    created_by_key_id: Optional[str]
+    """The key that made or rotated this key; null if the operator made it."""
+
     name: str
     """The key's name, trimmed."""
 
@@ -345,6 +348,9 @@ class ApiKeyWithSecret:
 
     user_id: str
     """The member that the key acts as."""
+
+    created_by_key_id: Optional[str]
+    """The key that made or rotated this key; null if the operator made it."""
 
     name: str
     """The key's name, trimmed."""

@@ -77,6 +77,7 @@ import type {
   ReplaceWidgetOriginsRequest,
   RetractVoteQuery,
   RetractedVote,
+  RevokeApiKeyQuery,
   RotateApiKeyRequest,
   RotateWebhookSecretRequest,
   SubjectRecord,
@@ -182,6 +183,9 @@ export class ApiKeysResource {
    * Makes a key that acts as the caller, or as the member in `memberId`. Only this answer contains the `key` itself,
    * so store it. An `expiresAt` that does not lie in the future is 422 with the rule `future`.
    *
+   * The new key ends no later than the key that makes it. Without an `expiresAt` it gets the end of that key. A later
+   * `expiresAt` is 422 with the rule `maximum`. `createdByKeyId` names the key that made it.
+   *
    * Owners may make keys for all members, admins for admins and members. Anything else is 403 with
    * `details.reason = "role_insufficient"`.
    *
@@ -199,20 +203,24 @@ export class ApiKeysResource {
    * Ends the key for good. Within a second, every server refuses it. It stays in the list, with `revokedAt`.
    * Revoking it again changes nothing. A key may revoke itself.
    *
+   * The keys that it made or rotated are revoked too, with the keys that these made, because a leaked key may have
+   * made them. `keepCreated=true` keeps them.
+   *
    * Members revoke their own keys, admins those of admins and members, owners all keys. Anything else is 403 with
    * `details.reason = "role_insufficient"`. This is also possible in the read-only billing state.
    *
    * @param keyId An API key's id.
    */
-  revoke(keyId: string, options?: WriteOptions): Call<DeletedResource> {
-    return this.#transport.call({ method: "DELETE", path: "/v1/api-keys/{keyId}", ids: { keyId }, keyed: true }, options);
+  revoke(keyId: string, query?: RevokeApiKeyQuery, options?: WriteOptions): Call<DeletedResource> {
+    return this.#transport.call({ method: "DELETE", path: "/v1/api-keys/{keyId}", ids: { keyId }, query, keyed: true }, options);
   }
 
   /**
    * Rotate an API key.
    *
    * Makes a new key with the same name, scope, member and rate limit. If the old key has an expiry, the new key gets
-   * the same lifetime, starting now. Only this answer contains the new `key` itself, so store it.
+   * the same lifetime, starting now. It ends no later than the key of the request, so a key with an expiry can't
+   * prolong itself. Only this answer contains the new `key` itself, so store it.
    *
    * The old key stays valid for `overlapSeconds`, by default a day, but never beyond its own end. A revoked or
    * expired key gets 409 with `details.reason`, `key_revoked` or `key_expired`. A key of another member gets 403
@@ -969,7 +977,7 @@ export class ContactsResource {
    * Change a contact.
    *
    * Overwrites the members in the request, even if they have a value; null empties a member. `metadata` is
-   * replaced as a whole and cannot be null. Send `{}` to empty it. `mrrCents` and `currency` come together. The
+   * replaced as a whole and cannot be null. Send `{}` to empty it. `mrrCents` and `currency` come together: both with a value, or both null. The
    * service emits `contact.updated` if a trait changes. If another contact of the organization has the
    * `externalUserId`, the request gets 409.
    *

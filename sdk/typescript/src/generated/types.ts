@@ -162,6 +162,8 @@ export interface ApiKey {
   id: string;
   /** The member that the key acts as. */
   userId: string;
+  /** The key that made or rotated this key; null if the operator made it. */
+  createdByKeyId: string | null;
   /** The key's name, trimmed. */
   name: string;
   /** The key's first 12 characters, to recognise the key. */
@@ -190,6 +192,8 @@ export interface ApiKeyWithSecret {
   id: string;
   /** The member that the key acts as. */
   userId: string;
+  /** The key that made or rotated this key; null if the operator made it. */
+  createdByKeyId: string | null;
   /** The key's name, trimmed. */
   name: string;
   /** The key's first 12 characters, to recognise the key. */
@@ -1746,6 +1750,12 @@ export interface ListApiKeysQuery {
   cursor?: string | undefined;
   /** The maximum number of items on a page. */
   limit?: number | undefined;
+}
+
+/** What `apiKeys.revoke` may be asked with. */
+export interface RevokeApiKeyQuery {
+  /** Whether the keys that this key made stay valid. */
+  keepCreated?: boolean | undefined;
 }
 
 /** What `members.list` may be asked with. */
