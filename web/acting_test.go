@@ -69,7 +69,7 @@ func votesByMail(t *testing.T, v *visitor) {
 
 	again := v.press(t, link)
 	require.Equal(t, http.StatusGone, again.StatusCode)
-	require.Contains(t, again.text(t), "If you have pressed the button before, it counts.")
+	require.Contains(t, again.text(t), "If you pressed the button before, it counts.")
 	require.Equal(t, http.StatusGone, v.do(t, http.MethodGet, link, nil).StatusCode)
 	require.Len(t, v.votes(t, post), 1)
 	require.Zero(t, v.left(t))

@@ -103,15 +103,15 @@ func TestEveryProblemIsToldAtOnceInPlainWords(t *testing.T) {
 		"EARSHOT_SMTP_URL=http://", "EARSHOT_LOG_LEVEL=loud", "EARSHOT_LOG_FORMAT=xml",
 	})
 	require.EqualError(t, err, `settings:
-  EARSHOT_DATABASE_MAX_CONNS: is not a whole number, or too large a one (connections that one process may hold)
-  EARSHOT_DRAIN_TIMEOUT: is not a duration such as 90s or 15m (how long a stop waits for requests and attempts)
-  EARSHOT_RATE_LIMIT: is not a whole number, or too large a one (requests a minute for each API key)
-  EARSHOT_SECRET_KEYS: wants id:base64, comma-separated (id:base64 of 32 bytes, comma-separated; the first seals webhook secrets, all open them)
-  EARSHOT_EMAIL_HASH_KEY: is not base64 (base64 of 32 bytes; keys the hashes of e-mail addresses and must never change)
-  EARSHOT_WEBHOOK_ALLOW_CIDRS: is not a list of networks such as 10.0.0.0/8,fd00::/8 (inner addresses that webhooks may reach, comma-separated)
+  EARSHOT_DATABASE_MAX_CONNS: is not a whole number, or too large a one (connections per process)
+  EARSHOT_DRAIN_TIMEOUT: is not a duration such as 90s or 15m (limit of each part of a stop: requests, starts, workflow tasks, first attempts, later attempts)
+  EARSHOT_RATE_LIMIT: is not a whole number, or too large a one (requests per minute and API key, over all processes)
+  EARSHOT_SECRET_KEYS: wants id:base64, comma-separated (id:base64 of 32 bytes, comma-separated; the first key seals webhook secrets and URLs, and all keys open them. An id has letters, digits, dots, hyphens and underscores)
+  EARSHOT_EMAIL_HASH_KEY: is not base64 (base64 of 32 bytes, for hashes of e-mail addresses; it must never change)
+  EARSHOT_WEBHOOK_ALLOW_CIDRS: is not a list of networks such as 10.0.0.0/8,fd00::/8 (inner networks that webhooks may reach, comma-separated)
   EARSHOT_WEBHOOK_ALLOW_HTTP: must be true or false (allow webhook URLs without TLS)
   EARSHOT_WEBHOOK_RETRY_DELAYS: is not a list of durations such as 90s,15m (delays before attempts 2 to 5; shorten them for tests only)
-  EARSHOT_SMTP_URL: must begin with smtp://, smtps:// or smtp+plain://; must name a host (the mail server: smtp://user:password@host:587, smtps://host:465 or smtp+plain://host:25)
+  EARSHOT_SMTP_URL: must begin with smtp://, smtps:// or smtp+plain://; must name a host (mail server: smtp://user:password@host:587, smtps://host:465 or smtp+plain://host:25)
   EARSHOT_LOG_LEVEL: is not a level of the log (debug, info, warn or error)
   DATABASE_URL: is not a postgres:// URL
   EARSHOT_LISTEN: wants host:port

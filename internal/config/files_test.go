@@ -60,8 +60,8 @@ func TestASettingThatIsSetTwiceOrCannotBeReadIsListedWithTheOthers(t *testing.T)
 	require.EqualError(t, err, `settings:
   DATABASE_URL: is set twice, by itself and by DATABASE_URL_FILE: leave one of them out
   EARSHOT_SECRET_KEYS: EARSHOT_SECRET_KEYS_FILE names a file that can't be read: open /nowhere/keys: no such file or directory
-  EARSHOT_RATE_LIMIT: is not a whole number, or too large a one (requests a minute for each API key)
-  EARSHOT_EMAIL_HASH_KEY: is not base64 (base64 of 32 bytes; keys the hashes of e-mail addresses and must never change)`)
+  EARSHOT_RATE_LIMIT: is not a whole number, or too large a one (requests per minute and API key, over all processes)
+  EARSHOT_EMAIL_HASH_KEY: is not base64 (base64 of 32 bytes, for hashes of e-mail addresses; it must never change)`)
 }
 
 func TestWhatADeploymentPassesThroughEmptyIsNotSet(t *testing.T) {

@@ -85,6 +85,17 @@ func (m *Mailbox) await(ctx context.Context, to string) (Letter, error) {
 	}
 }
 
+// hasLink reports whether a link for the interaction has arrived. The e-mail's subject names the kind.
+func (m *Mailbox) hasLink(w *Interaction) (bool, error) {
+	all, err := m.First()
+	for _, one := range all {
+		if one.To == w.Email && one.Link != "" && strings.Contains(one.Subject, string(w.Kind)) {
+			return true, err
+		}
+	}
+	return false, err
+}
+
 // readLetter reads an e-mail. Link is empty if it has none.
 func readLetter(name string) (one Letter, err error) {
 	file, err := os.Open(name)
