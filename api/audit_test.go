@@ -26,7 +26,8 @@ var audited = []string{
 	"createWidgetSecret", "deleteWidgetSecret", "replaceWidgetOrigins", "approveSubmission", "rejectSubmission", "backfillContacts",
 }
 
-// unaudited are the writes of end-users. The feed of events has them instead.
+// unaudited are the writes of end-users. The feed of events has them instead. An edit of somebody else's
+// comment leaves a line all the same.
 var unaudited = []string{
 	"castVote", "createComment", "createPost", "identifyContact", "identifyContacts", "retractVote", "updateComment",
 }

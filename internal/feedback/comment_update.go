@@ -7,14 +7,16 @@ import (
 
 	"earshot/ent/db"
 	"earshot/ent/db/comment"
+	"earshot/ent/db/user"
 	"earshot/internal/change"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
 	"earshot/internal/store"
 )
 
-// UpdateComment replaces a comment's body. After the edit window it returns problem.Forbidden. A
-// deleted comment is problem.NotFound.
+// UpdateComment replaces a comment's body. After the edit window, and for a member that is neither the
+// author nor an owner or admin, it returns problem.Forbidden. A deleted comment is problem.NotFound. An
+// edit of somebody else's comment leaves a line in the audit trail, because the page still names the author.
 func (s *Service) UpdateComment(ctx context.Context, id publicid.Comment, body Body) (*db.Comment, error) {
 	var bad problem.Fields
 	body.check(&bad, 1)
@@ -30,6 +32,11 @@ func (s *Service) UpdateComment(ctx context.Context, id publicid.Comment, body B
 		if err := change.Judge(ctx, old); err != nil {
 			return err
 		}
+		own := old.AuthorUserID != nil && *old.AuthorUserID == c.Caller.User.ID
+		if !own && *c.Caller.User.Role == user.RoleMember {
+			return problem.New(problem.Forbidden, "Only the author, owners and admins may edit the comment.").
+				With("reason", "role_insufficient")
+		}
 		at := store.Now()
 		if window := s.settings.CommentEditWindow; window > 0 && at.Sub(old.CreatedAt) > window {
 			return problem.New(problem.Forbidden, "The comment can't be edited any more.").
@@ -43,6 +50,9 @@ func (s *Service) UpdateComment(ctx context.Context, id publicid.Comment, body B
 		}
 		if changed, err = update.SetUpdatedAt(at).Save(ctx); err != nil {
 			return errors.Wrap(err, "update the comment")
+		}
+		if !own {
+			c.Audit("updateComment", id)
 		}
 		return nil
 	})

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/ent/db/comment"
+	"earshot/ent/db/user"
 	"earshot/internal/event"
 	"earshot/internal/publicid"
 	"earshot/internal/testkit/apptest"
@@ -405,13 +406,13 @@ func commentActivity(t *testing.T, n *tenant) {
 func TestACommentCanBeEdited(t *testing.T) {
 	t.Parallel()
 	together(t, map[string]func(*testing.T, *tenant){
-		"for a quarter of an hour":                     editWindow,
-		"as a whole: without a document it has none":   editedBody,
-		"and stays as it is when it says the same":     sameComment,
-		"within the limits that new ones have":         editLimits,
-		"and keeps its place and its time":             editedInPlace,
-		"on the post that its own was merged into":     editedAfterMerge,
-		"and another member's as well as the caller's": editedByOthers,
+		"for a quarter of an hour":                   editWindow,
+		"as a whole: without a document it has none": editedBody,
+		"and stays as it is when it says the same":   sameComment,
+		"within the limits that new ones have":       editLimits,
+		"and keeps its place and its time":           editedInPlace,
+		"on the post that its own was merged into":   editedAfterMerge,
+		"by its author, owners and admins alone":     editedByOthers,
 	})
 }
 
@@ -500,9 +501,29 @@ func editedAfterMerge(t *testing.T, n *tenant) {
 }
 
 func editedByOthers(t *testing.T, n *tenant) {
-	made := n.Make(t, http.MethodPost, n.Post(t)+"/comments", object{"body": object{"text": "x"}})
-	got := n.member(t, "b").Patch(t, "/v1/comments/"+made["id"].(string), object{"body": object{"text": "y"}})
-	require.Equal(t, made["authorUserId"], got["authorUserId"])
+	post, member := n.Post(t), n.as(t, n.App.Store.Client().User.Create().SetEmail("b@example.com").SetName("b").
+		SetRole(user.RoleMember).SaveX(n.Context(t.Context())))
+	edited := func(by *tenant, id any) bool {
+		return by.Do(t, http.MethodPatch, "/v1/comments/"+id.(string), object{"body": object{"text": "by " + by.Owner.Email}}).Status == http.StatusOK
+	}
+	lines := func(id any) int {
+		return len(n.Do(t, http.MethodGet, "/v1/audit?actions=updateComment&resource="+id.(string), nil).Body["data"].([]any))
+	}
+	owners := n.Make(t, http.MethodPost, post+"/comments", object{"body": object{"text": "x"}})
+	customers := n.Make(t, http.MethodPost, post+"/comments", object{
+		"body": object{"text": "I love it"}, "externalUserId": "u1", "createContact": true})
+	members := member.Make(t, http.MethodPost, post+"/comments", object{"body": object{"text": "x"}})
+	for _, id := range []any{owners["id"], customers["id"]} {
+		a := member.Refused(t, "ERR_FORBIDDEN", http.MethodPatch, "/v1/comments/"+id.(string), object{"body": object{"text": "I hate it"}})
+		require.Equal(t, "role_insufficient", a.Details()["reason"])
+	}
+	require.True(t, edited(member, members["id"]))
+	require.True(t, edited(n, owners["id"]))
+	require.Equal(t, []int{0, 0, 0}, []int{lines(owners["id"]), lines(customers["id"]), lines(members["id"])}, "own comments")
+	require.True(t, edited(n, members["id"]))
+	require.True(t, edited(n, customers["id"]))
+	require.Equal(t, []int{0, 1, 1}, []int{lines(owners["id"]), lines(customers["id"]), lines(members["id"])}, "others' comments")
+	require.Equal(t, members["authorUserId"], n.Get(t, "/v1/comments/"+members["id"].(string))["authorUserId"])
 }
 
 func TestTheEditWindowIsASetting(t *testing.T) {

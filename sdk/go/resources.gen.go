@@ -795,6 +795,9 @@ func (s *CommentsService) Get(ctx context.Context, commentID string, options ...
 // minutes from `createdAt`, unless your deployment sets another time. Later edits get 403 `ERR_FORBIDDEN` with
 // `details.reason = "edit_window_expired"`. A deleted comment gets 404. No event is emitted.
 //
+// Members edit their own comments. Owners and admins edit all comments, also those of contacts. Anything else is 403
+// with `details.reason = "role_insufficient"`. An edit of somebody else's comment is in the audit trail.
+//
 // It takes IfMatch.
 func (s *CommentsService) Update(ctx context.Context, commentID string, body UpdateCommentRequest, options ...CallOption) (*Comment, error) {
 	r := request{method: "PATCH", path: "/v1/comments/{commentId}", ids: []string{commentID}, body: body, keyed: true}
@@ -1381,7 +1384,7 @@ func (p ListAuditParams) query() url.Values {
 // something changed. An entry holds no name, address or value, and is kept for a year.
 //
 // The trail omits the activity of end-users, which is far more frequent: identify, new posts, votes, new
-// comments and edits of comments. Read the feed of events for this activity.
+// comments, and edits of comments by their authors. Read the feed of events for this activity.
 func (s *AuditService) List(ctx context.Context, params ListAuditParams, options ...CallOption) List[AuditEntry] {
 	r := request{method: "GET", path: "/v1/audit", query: params.query(), kind: kindPage}
 	return List[AuditEntry]{ctx, s.core, r, options}

@@ -1586,6 +1586,10 @@ class Comments:
         edits get 403 `ERR_FORBIDDEN` with `details.reason = "edit_window_expired"`. A deleted
         comment gets 404. No event is emitted.
 
+        Members edit their own comments. Owners and admins edit all comments, also those of
+        contacts. Anything else is 403 with `details.reason = "role_insufficient"`. An edit of
+        somebody else's comment is in the audit trail.
+
         Args:
             comment_id: A comment's id.
         """
@@ -2716,7 +2720,8 @@ class Audit:
         value, and is kept for a year.
 
         The trail omits the activity of end-users, which is far more frequent: identify, new posts,
-        votes, new comments and edits of comments. Read the feed of events for this activity.
+        votes, new comments, and edits of comments by their authors. Read the feed of events for
+        this activity.
 
         Args:
             actor: Only changes by this member (`usr_…`), by this key (`key_…`) or by the

@@ -704,6 +704,9 @@ export class CommentsResource {
    * minutes from `createdAt`, unless your deployment sets another time. Later edits get 403 `ERR_FORBIDDEN` with
    * `details.reason = "edit_window_expired"`. A deleted comment gets 404. No event is emitted.
    *
+   * Members edit their own comments. Owners and admins edit all comments, also those of contacts. Anything else is 403
+   * with `details.reason = "role_insufficient"`. An edit of somebody else's comment is in the audit trail.
+   *
    * @param commentId A comment's id.
    */
   update(commentId: string, body: UpdateCommentRequest, options?: ConditionalOptions): Call<Comment> {
@@ -1151,7 +1154,7 @@ export class AuditResource {
    * something changed. An entry holds no name, address or value, and is kept for a year.
    *
    * The trail omits the activity of end-users, which is far more frequent: identify, new posts, votes, new
-   * comments and edits of comments. Read the feed of events for this activity.
+   * comments, and edits of comments by their authors. Read the feed of events for this activity.
    */
   list(query?: ListAuditQuery, options?: CallOptions): List<AuditEntry, AuditList> {
     return new List(this.#transport, { method: "GET", path: "/v1/audit", query }, options);
