@@ -1,6 +1,6 @@
 // Command generate writes the tables of settings in docs/operating.md, between the comments that name them.
 //
-//	go run ./internal/config/generate docs/operating.md
+//	go run ./internal/config/generate
 package main
 
 import (
@@ -14,14 +14,16 @@ import (
 	"earshot/internal/config"
 )
 
+const page = "docs/operating.md" // seen from the root of the repository
+
 func main() {
-	if err := run(os.Args[1]); err != nil {
+	if err := run(); err != nil {
 		fmt.Fprintln(os.Stderr, "generate:", err)
 		os.Exit(1)
 	}
 }
 
-func run(page string) error {
+func run() error {
 	text, err := os.ReadFile(page)
 	if err != nil {
 		return errors.Wrap(err, "read the page")
