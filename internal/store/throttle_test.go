@@ -90,13 +90,13 @@ func TestAClaimNeedsATokenWhereTheWebhookHasAThrottle(t *testing.T) {
 
 func TestAWebhookWithoutAThrottleHasNoBucket(t *testing.T) {
 	t.Parallel()
-	o := newOutboxAlone(t)
+	o := newOutbox(t)
 	require.True(t, o.claim(o.delivery(), 1).Granted)
 	for _, token := range o.ask(3, false) {
 		require.Equal(t, store.WebhookToken{Granted: true}, token)
 	}
 	var buckets int
-	require.NoError(t, o.pool.QueryRow(t.Context(), "SELECT count(*) FROM webhook_throttles").Scan(&buckets))
+	require.NoError(t, o.pool.QueryRow(t.Context(), "SELECT count(*) FROM webhook_throttles WHERE webhook_id = $1", o.webhook.UUID()).Scan(&buckets))
 	require.Zero(t, buckets)
 }
 
@@ -241,7 +241,7 @@ func TestTheBucketOfAWebhookWithoutAThrottleIsRemoved(t *testing.T) {
 	t.Parallel()
 	o := newOutbox(t)
 	buckets := func() (n int) {
-		require.NoError(t, o.pool.QueryRow(t.Context(), "SELECT count(*) FROM webhook_throttles").Scan(&n))
+		require.NoError(t, o.pool.QueryRow(t.Context(), "SELECT count(*) FROM webhook_throttles WHERE webhook_id = $1", o.webhook.UUID()).Scan(&n))
 		return n
 	}
 	o.throttle(1)
