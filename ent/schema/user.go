@@ -25,9 +25,9 @@ func (User) Fields() []ent.Field {
 		// A guest and an erased member have their own id here, which is no valid address.
 		field.String("email"),
 		field.String("name"),
-		// Null for a former member. The default serves users from releases without roles, who all
-		// acted as owners, and processes that still run such a release.
-		field.Enum("role").Values("owner", "admin", "member").Optional().Nillable().Annotations(entsql.Default("owner")),
+		// Null for a guest and for a former member. There is no default, so that a row without a role has
+		// no rights.
+		field.Enum("role").Values("owner", "admin", "member").Optional().Nillable(),
 		field.Enum("kind").Values("member", "guest").Default("member").Immutable(),
 		// The contact of a guest, which may be deleted since, and the hash of the contact's address.
 		// A trigger updates the hash when the contact's address changes.

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/ent/db/apikey"
+	"earshot/ent/db/user"
 	"earshot/internal/publicid"
 	"earshot/internal/testkit/apptest"
 )
@@ -94,7 +95,7 @@ func mintKey(t *testing.T, n *tenant) {
 }
 
 func keyOfTheCaller(t *testing.T, n *tenant) {
-	member := n.App.Store.Client().User.Create().SetEmail("second@example.com").SetName("Second").SaveX(n.Context(t.Context()))
+	member := n.App.Store.Client().User.Create().SetEmail("second@example.com").SetName("Second").SetRole(user.RoleOwner).SaveX(n.Context(t.Context()))
 	second := n.as(t, member)
 	made := second.NewKeyOf(t, object{"name": "x", "scope": "read", "userId": n.Owner.ID.String()})
 	require.Equal(t, member.ID.String(), made["userId"])
@@ -236,7 +237,7 @@ func (n *tenant) rotate(t *testing.T, id any, overlap any) object {
 
 // Only an operator sets a key's own limit, so the test writes the column.
 func rotateKey(t *testing.T, n *tenant) {
-	member := n.App.Store.Client().User.Create().SetEmail("second@example.com").SetName("Second").SaveX(n.Context(t.Context()))
+	member := n.App.Store.Client().User.Create().SetEmail("second@example.com").SetName("Second").SetRole(user.RoleOwner).SaveX(n.Context(t.Context()))
 	for _, scope := range []string{"read", "read:write"} {
 		second := n.as(t, member)
 		old := second.NewKeyOf(t, object{"name": "CI", "scope": scope})

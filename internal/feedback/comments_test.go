@@ -139,7 +139,7 @@ func retract(t *testing.T, n *tenant) {
 
 func voteOfEachMember(t *testing.T, n *tenant) {
 	post := n.Post(t)
-	member := n.App.Store.Client().User.Create().SetEmail("second@example.com").SetName("Second").SaveX(n.Context(t.Context()))
+	member := n.App.Store.Client().User.Create().SetEmail("second@example.com").SetName("Second").SetRole(user.RoleOwner).SaveX(n.Context(t.Context()))
 	n.ID(t, post+"/votes", nil)
 	second := n.as(t, member)
 	require.Equal(t, http.StatusCreated, second.Do(t, http.MethodPost, post+"/votes", nil).Status)

@@ -12,6 +12,7 @@ import (
 
 	"earshot/ent/db"
 	"earshot/ent/db/comment"
+	"earshot/ent/db/user"
 	"earshot/internal/testkit"
 	"earshot/internal/testkit/apptest"
 )
@@ -28,7 +29,7 @@ func TestWhatAMemberDoesCountsForTheContactWithItsAddress(t *testing.T) {
 // ada makes a member, and returns the counts of the contact with the member's address.
 func (n *tenant) ada(t *testing.T) (member *tenant, counts func() string) {
 	t.Helper()
-	user := n.App.Store.Client().User.Create().SetEmail(" Ada@Example.COM").SetName("Ada").SaveX(n.Context(t.Context()))
+	user := n.App.Store.Client().User.Create().SetEmail(" Ada@Example.COM").SetName("Ada").SetRole(user.RoleOwner).SaveX(n.Context(t.Context()))
 	contact := n.Identify(t, object{"externalUserId": "u-1", "email": "ada@example.com"})["id"].(string)
 	return n.as(t, user), func() string {
 		c := n.Get(t, "/v1/contacts/"+contact)
@@ -74,7 +75,7 @@ func memberCountsMerged(t *testing.T, n *tenant) {
 
 func memberTwins(t *testing.T, n *tenant) {
 	ada, counts := n.ada(t)
-	twin := n.as(t, n.App.Store.Client().User.Create().SetEmail("ADA@example.com").SetName("Ada").SaveX(n.Context(t.Context())))
+	twin := n.as(t, n.App.Store.Client().User.Create().SetEmail("ADA@example.com").SetName("Ada").SetRole(user.RoleOwner).SaveX(n.Context(t.Context())))
 	post := n.Post(t)
 	for _, member := range []*tenant{ada, twin} {
 		require.Equal(t, http.StatusCreated, member.Do(t, http.MethodPost, post+"/votes", nil).Status)

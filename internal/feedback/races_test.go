@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/ent/db"
+	"earshot/ent/db/user"
 	"earshot/internal/access"
 	"earshot/internal/event"
 	"earshot/internal/publicid"
@@ -544,7 +545,7 @@ func (n *tenant) members(t *testing.T, count int) []*tenant {
 	ctx, all := n.Context(t.Context()), make([]*tenant, count)
 	for i := range all {
 		id := publicid.NewUser()
-		user := n.App.Store.Client().User.Create().SetID(id).SetEmail(id.String() + "@example.com").SetName("Member").SaveX(ctx)
+		user := n.App.Store.Client().User.Create().SetID(id).SetEmail(id.String() + "@example.com").SetName("Member").SetRole(user.RoleOwner).SaveX(ctx)
 		member := *n.Tenant
 		member.Owner = user
 		member.Key = member.NewKey(t, access.NewAPIKey{Name: "member", Scope: "read:write"})

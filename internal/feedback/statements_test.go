@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/ent/db"
+	"earshot/ent/db/user"
 	"earshot/internal/access"
 	"earshot/internal/change"
 	"earshot/internal/contacts"
@@ -103,7 +104,7 @@ func TestAFrequentRequestWaitsForTheDatabaseTwiceAtMost(t *testing.T) {
 		{"create a post", 2, func() error { return createPost(ctx) }},
 		{"create a post with an idempotency key", 2, func() error { return u.once(ctx, createPost) }},
 		{"cast a vote", 2, func() error {
-			member := u.client.User.Create().SetEmail(rand.Text() + "@example.com").SetName("x").SaveX(ctx)
+			member := u.client.User.Create().SetEmail(rand.Text() + "@example.com").SetName("x").SetRole(user.RoleOwner).SaveX(ctx)
 			u.counted.Reset()
 			as := change.WithCaller(ctx, &change.Caller{Organization: u.caller.Organization, User: member})
 			_, err := u.feedback.CastVote(as, u.posts[1], contacts.Person{})

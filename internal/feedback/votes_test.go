@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"earshot/ent/db/user"
 	"earshot/internal/publicid"
 	"earshot/internal/testkit/apptest"
 )
@@ -45,7 +46,7 @@ func (n *tenant) anonymousVote(t *testing.T, post, voter string) string {
 // member makes another member of the organization with a key of its own.
 func (n *tenant) member(t *testing.T, name string) *tenant {
 	t.Helper()
-	return n.as(t, n.App.Store.Client().User.Create().SetEmail(name+"@example.com").SetName(name).SaveX(n.Context(t.Context())))
+	return n.as(t, n.App.Store.Client().User.Create().SetEmail(name+"@example.com").SetName(name).SetRole(user.RoleOwner).SaveX(n.Context(t.Context())))
 }
 
 func votesWalked(t *testing.T, n *tenant) {

@@ -9,7 +9,7 @@ import (
 	"earshot/internal/publicid"
 )
 
-// Written by hand, because Ent leaves out null values and the default of role is a member's role.
+// A conflict may be on the contact or on the address hash.
 const insertGuestSQL = `
 INSERT INTO users (id, organization_id, email, name, role, kind, contact_id, email_hash, created_at, updated_at)
 VALUES ($1, $2, $3, '', NULL, 'guest', $4, $5, $6, $6) ON CONFLICT DO NOTHING`

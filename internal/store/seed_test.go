@@ -15,6 +15,7 @@ import (
 
 	"earshot/ent/db"
 	"earshot/ent/db/apikey"
+	"earshot/ent/db/user"
 	"earshot/internal/publicid"
 	"earshot/internal/store"
 )
@@ -67,7 +68,7 @@ func seed(t *testing.T, s *store.Store) *rows {
 	r := &rows{n: int(seeds.Add(1))}
 	r.ctx, r.organization = newOrganization(t, s)
 	c := s.Client()
-	r.user = c.User.Create().SetEmail("owner@example.com").SetName("Olive Owner").SaveX(r.ctx).ID
+	r.user = c.User.Create().SetEmail("owner@example.com").SetName("Olive Owner").SetRole(user.RoleOwner).SaveX(r.ctx).ID
 	r.key = c.APIKey.Create().SetUserID(r.user).SetName("ci").SetHash(r.user.UUID().NodeID()).
 		SetPrefix("esk_12345678").SetScope(apikey.ScopeRead).SaveX(r.ctx).ID
 	r.seedFeedback(c)

@@ -1186,7 +1186,7 @@ var (
 		{Name: "updated_at", Type: field.TypeTime},
 		{Name: "email", Type: field.TypeString},
 		{Name: "name", Type: field.TypeString},
-		{Name: "role", Type: field.TypeEnum, Nullable: true, Enums: []string{"owner", "admin", "member"}, Default: "owner"},
+		{Name: "role", Type: field.TypeEnum, Nullable: true, Enums: []string{"owner", "admin", "member"}},
 		{Name: "kind", Type: field.TypeEnum, Enums: []string{"member", "guest"}, Default: "member"},
 		{Name: "contact_id", Type: field.TypeUUID, Nullable: true},
 		{Name: "email_hash", Type: field.TypeBytes, Nullable: true},
