@@ -58,7 +58,7 @@ var Module = fx.Module("worker",
 	fx.Provide(
 		func(m *telemetry.Metrics) *activities.Counts { return activities.NewCounts(m.Meter()) },
 		func(lc fx.Lifecycle, c config.Config) *send.Sender {
-			sender := send.New(send.Options{AllowCIDRs: c.WebhookAllowCIDRs, AllowHTTP: c.WebhookAllowHTTP})
+			sender := send.New(send.Options{AllowCIDRs: c.WebhookAllowCIDRs, DenyCIDRs: c.WebhookDenyCIDRs, AllowHTTP: c.WebhookAllowHTTP})
 			lc.Append(fx.Hook{OnStop: func(context.Context) error { sender.Close(); return nil }})
 			return sender
 		},

@@ -48,6 +48,7 @@ type Config struct {
 	ContactCapPro        int                  `env:"EARSHOT_CONTACT_CAP_PRO" envDefault:"10000" help:"contacts of an organization on the pro plan"`
 	WebhookCap           int                  `env:"EARSHOT_WEBHOOK_CAP" envDefault:"25" help:"webhooks of one organization"`
 	WebhookAllowCIDRs    []netip.Prefix       `env:"EARSHOT_WEBHOOK_ALLOW_CIDRS" help:"inner networks that webhooks may reach, comma-separated"`
+	WebhookDenyCIDRs     []netip.Prefix       `env:"EARSHOT_WEBHOOK_DENY_CIDRS" help:"further networks that webhooks may never reach, comma-separated"`
 	WebhookAllowHTTP     bool                 `env:"EARSHOT_WEBHOOK_ALLOW_HTTP" envDefault:"false" help:"allow webhook URLs without TLS"`
 	WebhookRetryDelays   []time.Duration      `env:"EARSHOT_WEBHOOK_RETRY_DELAYS" envDefault:"30s,2m,10m,1h" help:"delays before attempts 2 to 5; shorten them for tests only"`
 	WebhookDisableCounts WebhookDisableCounts `env:"EARSHOT_WEBHOOK_DISABLE_COUNTS" envDefault:"deliveries" help:"the failures of which 50 in a row disable a webhook: deliveries that failed for good, or attempts"`

@@ -72,6 +72,7 @@ func TestEverySettingCanBeSet(t *testing.T) {
 		"EARSHOT_WEBHOOK_ALLOW_CIDRS=10.0.0.0/8,fd00::/8", "EARSHOT_WEBHOOK_ALLOW_HTTP=true",
 		"EARSHOT_TRUSTED_PROXIES=10.1.0.0/16", "EARSHOT_PUBLIC_ORIGIN=https://feedback.example.com",
 		"EARSHOT_DISPOSABLE_DOMAINS=mailinator.example",
+		"EARSHOT_WEBHOOK_DENY_CIDRS=198.35.26.0/23",
 		"EARSHOT_WEBHOOK_RETRY_DELAYS=1s,2s,3s,4s", "EARSHOT_DELIVERY_GROUP_MAX=1", "EARSHOT_WEBHOOK_DISABLE_COUNTS=attempts",
 		"EARSHOT_SMTP_URL=smtps://mail.example.com", "EARSHOT_MAIL_FROM=no-reply@example.com", "EARSHOT_MAIL_DIR=/tmp/mail",
 		"EARSHOT_MAIL_PER_SECOND=5", "EARSHOT_MAIL_BOUNCE_SECRET="+strings.Repeat("s", 32),
@@ -83,6 +84,7 @@ func TestEverySettingCanBeSet(t *testing.T) {
 		{ID: "k2", Key: []byte(strings.ToUpper(key))}, {ID: "k1", Key: []byte(key)},
 	}, c.SecretKeys)
 	require.Equal(t, []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")}, c.WebhookAllowCIDRs)
+	require.Equal(t, []netip.Prefix{netip.MustParsePrefix("198.35.26.0/23")}, c.WebhookDenyCIDRs)
 	require.Equal(t, []time.Duration{time.Second, 2 * time.Second, 3 * time.Second, 4 * time.Second}, c.WebhookRetryDelays)
 	require.Equal(t, slog.LevelDebug, c.LogLevel)
 	require.True(t, c.WebhookAllowHTTP)

@@ -27,7 +27,7 @@ func TestEverySettingCanStandInAFile(t *testing.T) {
 		"EARSHOT_EMAIL_HASH_KEY": encoded(key), "EARSHOT_SMTP_URL": "smtps://mail.example.com",
 		"EARSHOT_MAIL_FROM": "no-reply@example.com", "EARSHOT_MAIL_BOUNCE_SECRET": strings.Repeat("s", 32), "EARSHOT_MAIL_DIR": "/tmp/mail",
 		"EARSHOT_TRUSTED_PROXIES": "10.0.0.0/8", "EARSHOT_PUBLIC_ORIGIN": "https://feedback.example.com",
-		"EARSHOT_DISPOSABLE_DOMAINS": "mailinator.example", "EARSHOT_WEBHOOK_ALLOW_CIDRS": "10.0.0.0/8", "EARSHOT_METRICS_LISTEN": ":4282",
+		"EARSHOT_DISPOSABLE_DOMAINS": "mailinator.example", "EARSHOT_WEBHOOK_ALLOW_CIDRS": "10.0.0.0/8", "EARSHOT_WEBHOOK_DENY_CIDRS": "198.35.26.0/23", "EARSHOT_METRICS_LISTEN": ":4282",
 		"EARSHOT_WORKER_DEPLOYMENT": "earshot", "EARSHOT_WORKER_BUILD_ID": "1.2",
 	}
 	var direct, fromFiles []string

@@ -52,8 +52,8 @@ func prefixes(texts ...string) []netip.Prefix {
 // DNS lookup, so that a registration can use it, too. The zero Guard allows only public addresses
 // over https. A Guard is safe for concurrent use.
 type Guard struct {
-	allow     []netip.Prefix
-	allowHTTP bool
+	allow, deny []netip.Prefix
+	allowHTTP   bool
 }
 
 // NewGuard returns a Guard that allows public addresses and those in allow. With allowHTTP it also
@@ -62,16 +62,27 @@ type Guard struct {
 // An IPv4 address that is embedded in IPv6 is checked as IPv4. Only an IPv4 prefix allows it, or
 // the same prefix written under ::ffff:0:0/96. An invalid prefix allows nothing.
 func NewGuard(allow []netip.Prefix, allowHTTP bool) Guard {
-	g := Guard{allowHTTP: allowHTTP}
-	for _, p := range allow {
+	return Guard{allow: plain(allow), allowHTTP: allowHTTP}
+}
+
+// Denying returns a Guard that also forbids the networks, even where another prefix allows them. They
+// are, for example, an operator's own networks with public addresses.
+func (g Guard) Denying(networks []netip.Prefix) Guard {
+	g.deny = plain(networks)
+	return g
+}
+
+// plain returns the valid prefixes, masked, with IPv4 prefixes in their short form.
+func plain(networks []netip.Prefix) (all []netip.Prefix) {
+	for _, p := range networks {
 		if a := p.Addr(); a.Is4In6() && p.Bits() >= 96 {
 			p = netip.PrefixFrom(a.Unmap(), p.Bits()-96)
 		}
 		if p.IsValid() {
-			g.allow = append(g.allow, p.Masked())
+			all = append(all, p.Masked())
 		}
 	}
-	return g
+	return all
 }
 
 // Allowed reports whether an attempt may connect to addr. An IPv4 address that is mapped into IPv6,
@@ -79,7 +90,7 @@ func NewGuard(allow []netip.Prefix, allowHTTP bool) Guard {
 // The zero Addr isn't allowed.
 func (g Guard) Allowed(addr netip.Addr) bool {
 	addr = judged(addr)
-	return addr.IsValid() && (within(g.allow, addr) || !within(forbidden, addr))
+	return addr.IsValid() && !within(g.deny, addr) && (within(g.allow, addr) || !within(forbidden, addr))
 }
 
 // judged returns the address that a packet to addr finally reaches.

@@ -105,6 +105,23 @@ func TestConfigurationOpensWhatItNamesAndNothingElse(t *testing.T) {
 	}
 }
 
+func TestADeniedNetworkIsReachedByNoAttempt(t *testing.T) {
+	t.Parallel()
+	g := NewGuard(prefixes("10.0.0.0/8"), false).Denying([]netip.Prefix{
+		netip.MustParsePrefix("198.35.26.7/23"), // not masked
+		netip.MustParsePrefix("10.1.0.0/16"),
+		netip.MustParsePrefix("::ffff:8.8.8.0/120"),
+		netip.MustParsePrefix("2620:0:860::/46"),
+		{}, // not valid
+	})
+	for text, want := range map[string]bool{
+		"198.35.26.9": false, "::ffff:198.35.27.1": false, "64:ff9b::198.35.26.9": false, "198.35.28.1": true, "8.8.8.8": false,
+		"2620:0:861::1": false, "2620:0:864::1": true, "10.1.2.3": false, "10.2.0.0": true,
+	} {
+		require.Equal(t, want, g.Allowed(netip.MustParseAddr(text)), text)
+	}
+}
+
 func TestAnIPv6PrefixDoesNotOpenTheIPv4InsideIt(t *testing.T) {
 	t.Parallel()
 	for _, prefix := range []string{"::/0", "64:ff9b::/96", "::/8"} {

@@ -39,6 +39,8 @@ const (
 type Options struct {
 	// AllowCIDRs allows networks that are otherwise forbidden, see NewGuard.
 	AllowCIDRs []netip.Prefix
+	// DenyCIDRs forbids further networks, see Guard.Denying.
+	DenyCIDRs []netip.Prefix
 	// AllowHTTP allows the scheme http.
 	AllowHTTP bool
 	// Timeout limits a whole attempt; 0 is 10 s.
@@ -99,7 +101,7 @@ type Sender struct {
 // New returns a Sender. It opens nothing before the first Send.
 func New(o Options) *Sender {
 	d := &dialer{
-		guard:    NewGuard(o.AllowCIDRs, o.AllowHTTP),
+		guard:    NewGuard(o.AllowCIDRs, o.AllowHTTP).Denying(o.DenyCIDRs),
 		resolver: o.Resolver,
 		tls: &tls.Config{
 			MinVersion: tls.VersionTLS12,

@@ -16,7 +16,9 @@ import (
 // Module provides the Service. It also provides the guard that checks URLs, and the box that seals
 // secrets and URLs; the delivery of events shares both.
 var Module = fx.Module("webhooks", fx.Provide(
-	func(c config.Config) send.Guard { return send.NewGuard(c.WebhookAllowCIDRs, c.WebhookAllowHTTP) },
+	func(c config.Config) send.Guard {
+		return send.NewGuard(c.WebhookAllowCIDRs, c.WebhookAllowHTTP).Denying(c.WebhookDenyCIDRs)
+	},
 	func(c config.Config) (*seal.Box, error) { return NewBox(c.SecretKeys) },
 	func(lc fx.Lifecycle, s *store.Store, changes *change.Runner, g send.Guard, b *seal.Box, c config.Config, log *slog.Logger) *Service {
 		w := New(s, changes, g, b, Settings{Cap: c.WebhookCap, FeedOff: !c.EventFeed}, log)

@@ -107,7 +107,7 @@ type Options struct {
 // PatientSender returns a sender that waits a minute for a receiver. It is for tests whose attempts
 // must not time out, however busy the machine is. Pass it to Options.Decorate.
 func PatientSender(c config.Config) *send.Sender {
-	return send.New(send.Options{AllowCIDRs: c.WebhookAllowCIDRs, AllowHTTP: c.WebhookAllowHTTP, Timeout: time.Minute})
+	return send.New(send.Options{AllowCIDRs: c.WebhookAllowCIDRs, DenyCIDRs: c.WebhookDenyCIDRs, AllowHTTP: c.WebhookAllowHTTP, Timeout: time.Minute})
 }
 
 // shareable reports whether the options permit the shared service.
