@@ -44,7 +44,7 @@ type NewAPIKey struct {
 func (in *NewAPIKey) check() error {
 	in.Name = strings.TrimSpace(in.Name)
 	var bad problem.Fields
-	bad.Text("name", in.Name, 1, maxKeyName)
+	bad.Shown("name", in.Name, 1, maxKeyName)
 	if apikey.ScopeValidator(apikey.Scope(in.Scope)) != nil {
 		bad.Add("scope", "enum", "must be read or read:write")
 	}

@@ -54,7 +54,7 @@ func (in *OrganizationPatch) check() (mediaType string, err error) {
 	if in.Name != nil {
 		trimmed := strings.TrimSpace(*in.Name)
 		in.Name = &trimmed
-		bad.Text("name", trimmed, 1, maxOrganizationName)
+		bad.Shown("name", trimmed, 1, maxOrganizationName)
 	}
 	if in.Slug != nil && *in.Slug != "" {
 		checkOrganizationSlug(&bad, *in.Slug)

@@ -31,7 +31,7 @@ type NewOrganization struct {
 func (s *Service) CreateOrganization(ctx context.Context, in NewOrganization) (*db.Organization, *db.User, error) {
 	in.OwnerEmail = normalEmail(in.OwnerEmail)
 	var bad problem.Fields
-	bad.Text("name", in.Name, 1, maxOrganizationName)
+	bad.Shown("name", in.Name, 1, maxOrganizationName)
 	if in.Slug != "" {
 		checkOrganizationSlug(&bad, in.Slug)
 	}

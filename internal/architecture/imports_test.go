@@ -82,7 +82,7 @@ var allowed = map[string][]string{
 	},
 	"internal/feedback": {
 		"ent/db/...", "internal/batch", "internal/change", "internal/config", "internal/contacts", "internal/event", "internal/page",
-		"internal/problem", "internal/publicid", "internal/slug", "internal/store",
+		"internal/problem", "internal/publicid", "internal/slug", "internal/store", "internal/wordlist",
 	},
 	"internal/subscribers": {
 		"ent/db/...", "internal/change", "internal/config", "internal/contacts", "internal/page", "internal/problem", "internal/publicid",
@@ -128,9 +128,9 @@ var allowed = map[string][]string{
 		"internal/publicid", "internal/subjects", "internal/subscribers", "internal/telemetry", "internal/tokenbucket", "internal/webhooks", "internal/widget",
 	},
 	// The parts of the pages that don't depend on the service.
-	"web/markup":    {"web/messages"},
+	"web/markup":    {"web/messages", "web/pagecache"},
 	"web/messages":  nil,
-	"web/pagecache": {"internal/memory"},
+	"web/pagecache": {"internal/inflight", "internal/memory"},
 	"web/palette":   nil,
 	"web/preview":   {"web/palette"},
 	// The public pages. They are mounted beside the operations.

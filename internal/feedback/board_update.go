@@ -27,7 +27,7 @@ func (in *BoardPatch) check() error {
 	if in.Name != nil {
 		trimmed := strings.TrimSpace(*in.Name)
 		in.Name = &trimmed
-		bad.Text("name", trimmed, 1, maxBoardName)
+		bad.Shown("name", trimmed, 1, maxBoardName)
 	}
 	if in.Slug != nil {
 		slug.Check(&bad, *in.Slug, maxBoardSlug)

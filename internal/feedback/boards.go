@@ -40,7 +40,7 @@ type NewBoard struct {
 func (s *Service) CreateBoard(ctx context.Context, in NewBoard) (*db.Board, error) {
 	in.Name = strings.TrimSpace(in.Name)
 	var bad problem.Fields
-	bad.Text("name", in.Name, 1, maxBoardName)
+	bad.Shown("name", in.Name, 1, maxBoardName)
 	bad.Text("description", in.Description, 0, maxBoardDescription)
 	if in.Slug != nil {
 		slug.Check(&bad, *in.Slug, maxBoardSlug)

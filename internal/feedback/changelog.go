@@ -48,12 +48,12 @@ type NewEntry struct {
 func (s *Service) CreateEntry(ctx context.Context, on publicid.Board, in NewEntry) (*Entry, error) {
 	in.Title = strings.TrimSpace(in.Title)
 	var bad problem.Fields
-	bad.Text("title", in.Title, 1, maxTitle)
+	bad.Shown("title", in.Title, 1, maxTitle)
 	if in.Slug != nil {
 		slug.Check(&bad, *in.Slug, maxPostSlug)
 	}
 	if in.Version != nil {
-		bad.Text("version", *in.Version, 1, maxVersion)
+		bad.Shown("version", *in.Version, 1, maxVersion)
 	}
 	in.Body.check(&bad, 0)
 	bad.Moment("publishedAt", in.PublishedAt)

@@ -32,12 +32,12 @@ func (in *EntryPatch) check() error {
 	if in.Title != nil {
 		trimmed := strings.TrimSpace(*in.Title)
 		in.Title = &trimmed
-		bad.Text("title", trimmed, 1, maxTitle)
+		bad.Shown("title", trimmed, 1, maxTitle)
 	}
 	if in.Slug != nil {
 		slug.Check(&bad, *in.Slug, maxPostSlug)
 	}
-	change.Given(in.Version, func(v string) { bad.Text("version", v, 1, maxVersion) })
+	change.Given(in.Version, func(v string) { bad.Shown("version", v, 1, maxVersion) })
 	if in.Body != nil {
 		in.Body.check(&bad, 0)
 	}

@@ -50,7 +50,7 @@ func (in PostPatch) check() (checkedPatch, error) {
 	if in.Title != nil {
 		trimmed := strings.TrimSpace(*in.Title)
 		out.Title = &trimmed
-		bad.Text("title", trimmed, 1, maxTitle)
+		bad.Shown("title", trimmed, 1, maxTitle)
 	}
 	if in.Slug != nil {
 		slug.Check(&bad, *in.Slug, maxPostSlug)

@@ -46,7 +46,7 @@ type NewPost struct {
 func (s *Service) CreatePost(ctx context.Context, on publicid.Board, in NewPost) (*Post, error) {
 	in.Title = strings.TrimSpace(in.Title)
 	var bad problem.Fields
-	bad.Text("title", in.Title, 1, maxTitle)
+	bad.Shown("title", in.Title, 1, maxTitle)
 	in.Body.check(&bad, 0)
 	tags := tagIDs(&bad, in.TagIDs)
 	var from *publicid.Contact

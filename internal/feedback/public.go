@@ -66,6 +66,11 @@ func (s *Service) PublicPost(ctx context.Context, on *db.Board, name string) (*P
 	return s.Post(ctx, found.ID)
 }
 
+// PublicBoardByID loads a public board.
+func (s *Service) PublicBoardByID(ctx context.Context, id publicid.Board) (*db.Board, error) {
+	return onlyBoard(ctx, s.store.Client().Board.Query().Where(board.ID(id), board.Public(true)))
+}
+
 // Roadmap returns the posts of a public board in each of the statuses, newest first, without their
 // texts. It leaves out posts that are hidden from the roadmap. If the board does not show its
 // roadmap, it returns problem.NotFound.

@@ -18,6 +18,7 @@ import (
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
 	"earshot/internal/store"
+	"earshot/internal/wordlist"
 )
 
 const (
@@ -47,7 +48,7 @@ func (in *TagInput) check() error {
 	if in.Name != nil {
 		trimmed := strings.TrimSpace(*in.Name)
 		in.Name = &trimmed
-		bad.Text("name", trimmed, 1, maxTagName)
+		bad.Shown("name", trimmed, 1, maxTagName)
 	}
 	if in.Color != nil && !colorPattern.MatchString(*in.Color) {
 		bad.Add("color", "pattern", "must look like #6b7280")
@@ -58,8 +59,9 @@ func (in *TagInput) check() error {
 	return bad.Err()
 }
 
-// nameKey returns the form in which tag names are compared.
-func nameKey(name string) string { return strings.ToLower(name) }
+// nameKey returns the form in which tag names are compared: without case, and with look-alikes such as
+// full-width letters replaced.
+func nameKey(name string) string { return wordlist.Folded(name) }
 
 func tagTaken() error {
 	return problem.New(problem.Conflict, "The board has a tag of that name already.").With("field", "name")

@@ -74,11 +74,14 @@ func validLink(text string) bool {
 }
 
 // oneLine makes a header line from any text. It replaces control characters, which include CR and
-// LF, by spaces, and cuts a long text.
+// LF, by spaces, removes characters that change the direction, and cuts a long text.
 func oneLine(text string) string {
 	text = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
+		switch {
+		case unicode.IsControl(r):
 			return ' '
+		case unicode.Is(unicode.Bidi_Control, r):
+			return -1
 		}
 		return r
 	}, strings.ToValidUTF8(text, "\uFFFD"))

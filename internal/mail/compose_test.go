@@ -111,6 +111,7 @@ func TestASubjectIsOneLineOfBoundedLength(t *testing.T) {
 		"one\r\n two\tthree\x00\u2028four": "one two three four",
 		"  ":                               "",
 		"broken \xff\xfe":                  "broken \uFFFD",
+		"invoice\u202egnp.exe":             "invoicegnp.exe",
 		strings.Repeat("x", 200):           strings.Repeat("x", 200),
 		strings.Repeat("x", 5000):          strings.Repeat("x", 199) + "…",
 		strings.Repeat("é ", 5000):         strings.Repeat("é ", 99) + "é…",

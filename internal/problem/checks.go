@@ -75,13 +75,51 @@ func (f *Fields) Text(field, value string, low, high int) {
 	}
 }
 
-// Line is Text for a text that is shown in one line, on a terminal or in an e-mail. Control
-// characters could disguise such a text.
-func (f *Fields) Line(field, value string, low, high int) {
+// Shown is Text for a name or a title. Invisible characters, and those that change the direction of
+// a text, could disguise it as another one.
+func (f *Fields) Shown(field, value string, low, high int) {
 	f.Text(field, value, low, high)
+	if r, found := invisible(value); found {
+		f.Add(field, "invisible", "must not contain the invisible character U+%04X", r)
+	}
+}
+
+// Line is Shown for a text that is also shown on a terminal or in an e-mail. Control characters could
+// disguise such a text.
+func (f *Fields) Line(field, value string, low, high int) {
+	f.Shown(field, value, low, high)
 	if strings.ContainsFunc(value, func(r rune) bool { return r != 0 && unicode.IsControl(r) }) {
 		f.Add(field, "pattern", "must not contain control characters")
 	}
+}
+
+const (
+	zeroWidthNonJoiner = '\u200c'
+	zeroWidthJoiner    = '\u200d'
+)
+
+// invisible returns the first character of a text that has no place in a name or title. Joiners after
+// letters of other scripts than Latin and after emoji are part of words and of emoji, and so is one
+// variation selector after a character.
+func invisible(text string) (found rune, ok bool) {
+	var before rune
+	for _, r := range text {
+		bad := false
+		switch {
+		case r == zeroWidthNonJoiner, r == zeroWidthJoiner:
+			bad = before <= unicode.MaxASCII
+		case unicode.Is(unicode.Variation_Selector, r):
+			bad = before == 0 || unicode.Is(unicode.Variation_Selector, before)
+		default:
+			bad = unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point) &&
+				!unicode.Is(unicode.Prepended_Concatenation_Mark, r) // visible, for example the Arabic sign of a year
+		}
+		if bad {
+			return r, true
+		}
+		before = r
+	}
+	return 0, false
 }
 
 // MaxEmail is the specification's maximum length of an e-mail address.
