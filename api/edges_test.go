@@ -84,6 +84,8 @@ var prepare = map[string]func(t *testing.T, p *place){
 	"recoverWebhook": func(t *testing.T, p *place) {
 		p.ids["webhookId"] = p.ID(t, "/v1/webhooks", object{"url": "https://hooks.example.com/in", "events": event.Types})
 	},
+	// A rejection may remove all submissions of the organization.
+	"rejectSubmission": func(t *testing.T, p *place) { p.fixture = newFixture(t, p.App) },
 }
 
 // several makes n resources and returns their ids.

@@ -23,6 +23,7 @@ var words = map[string]string{
 	"future":          "is 422 with the rule `future`",
 	"past":            "422 with the rule `past`",
 	"after":           "422 with the rule `after`",
+	"invisible":       "422 with the rule `invisible`",
 	"sameBoard":       "422 with the rule `sameBoard`",
 	"notTarget":       "422 with the rule `notTarget`",
 	"oneLevel":        "a reply to a reply is 422",

@@ -10,6 +10,7 @@ import (
 	"earshot/ent/db/submission"
 	"earshot/internal/change"
 	"earshot/internal/feedback"
+	"earshot/internal/interactions"
 	"earshot/internal/publicid"
 )
 
@@ -52,10 +53,15 @@ func (s *server) ApproveSubmission(ctx context.Context, r gen.ApproveSubmissionR
 
 func (s *server) RejectSubmission(ctx context.Context, r gen.RejectSubmissionRequestObject) (gen.RejectSubmissionResponseObject, error) {
 	id := publicid.Read[publicid.Submission](r.SubmissionID)
-	if err := s.Interactions.Reject(ctx, id); err != nil {
+	also := interactions.None
+	if r.Params.AlsoFrom != nil {
+		also = interactions.Also(*r.Params.AlsoFrom)
+	}
+	rejected, err := s.Interactions.Reject(ctx, id, also)
+	if err != nil {
 		return nil, err
 	}
-	return gen.RejectSubmission200JSONResponse{Data: deleted(id)}, nil
+	return gen.RejectSubmission200JSONResponse{Data: gen.RejectedSubmission{ID: id.String(), RejectedCount: rejected}}, nil
 }
 
 // waiting leaves out the author of the submission.

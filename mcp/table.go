@@ -151,7 +151,7 @@ var table = []tool{
 		description: "Use this to write feedback down and to triage it: create a post on a board; update its status, " +
 			"tags, title or text; merge duplicates (source_ids) into the post that stays (post_id), with their votes and " +
 			"comments; delete one. approve_submission publishes an end-user's post or comment that waits, " +
-			"reject_submission removes it for good; search_posts lists them. Webhooks report new posts and changes of " +
+			"reject_submission removes it for good (also_from: and all others of its author or network); search_posts lists them. Webhooks report new posts and changes of " +
 			"status. Returns the post.",
 		actions: []action{
 			{"create", "createPost"}, {"update", "updatePost"}, {"delete", "deletePost"}, {"merge", "mergePosts"},

@@ -17,6 +17,7 @@ import (
 	"earshot/internal/interactions"
 	"earshot/internal/page"
 	"earshot/internal/problem"
+	"earshot/web/pagecache"
 )
 
 const (
@@ -29,6 +30,9 @@ const (
 	// looksOfNetwork limits the page views that are rendered for one network per minute: forms,
 	// links, and posts for known visitors. An office with one address may need as many.
 	looksOfNetwork = 300
+	// linksOfNetwork limits the requests of one network per minute for links in e-mails. A mail
+	// provider follows the links of many users from one network.
+	linksOfNetwork = 600
 	// actTimeout is longer than the database's lock timeout.
 	actTimeout = 20 * time.Second
 )
@@ -43,16 +47,27 @@ type acting struct {
 type actor func(ctx context.Context, a *acting) (*answer, error)
 
 // acts serves the visitors who act. They have slots of their own, so that acting visitors and
-// readers never delay each other.
-func (p *Pages) acts(do actor) http.Handler {
+// readers never delay each other. The page reads the given parameters.
+func (p *Pages) acts(do actor, parameters ...string) http.Handler {
+	return p.actsIn(p.acting, func(r *http.Request) bool { return !reads(r) || p.lookers.Take(p.network(r)).OK }, do, parameters...)
+}
+
+// mailed serves the links in e-mails: confirmation, preferences and unsubscribe. They have slots of
+// their own, so that no other visitors keep a person from them.
+func (p *Pages) mailed(do actor) http.Handler {
+	return p.actsIn(p.links, func(r *http.Request) bool { return p.followers.Take(p.network(r)).OK }, do)
+}
+
+// actsIn serves the visitors who act in the slots. The function may counts a request against a limit.
+func (p *Pages) actsIn(slots *pagecache.Cache[*answer], may func(*http.Request) bool, do actor, parameters ...string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		v := p.visitOf(r)
+		v := p.visitOf(r, parameters...)
 		var a *answer
 		var err error
-		if reads(r) && !p.lookers.Take(p.network(r)).OK {
-			a, err = v.notice(http.StatusTooManyRequests, "tooMuch")
+		if may(r) {
+			a, err = p.act(w, r, v, slots, do)
 		} else {
-			a, err = p.act(w, r, v, do)
+			a, err = v.notice(http.StatusTooManyRequests, "tooMuch")
 		}
 		if err != nil {
 			a = p.failed(r, v, err)
@@ -63,7 +78,7 @@ func (p *Pages) acts(do actor) http.Handler {
 	})
 }
 
-func (p *Pages) act(w http.ResponseWriter, r *http.Request, v *visit, do actor) (*answer, error) {
+func (p *Pages) act(w http.ResponseWriter, r *http.Request, v *visit, slots *pagecache.Cache[*answer], do actor) (*answer, error) {
 	room := p.answers.Reservation(noOrganization)
 	defer room.Release()
 	form, err := readForm(w, r, room)
@@ -74,12 +89,12 @@ func (p *Pages) act(w http.ResponseWriter, r *http.Request, v *visit, do actor) 
 		return nil, err
 	}
 	if c, err := r.Cookie(visitorCookie); err == nil && !v.framed() {
-		v.cookie = c.Value
+		v.cookie, v.from = c.Value, p.network(r)
 	}
 	v.anew = true
 	ctx, cancel := context.WithTimeout(r.Context(), actTimeout)
 	defer cancel()
-	return p.acting.InSlot(ctx, func(ctx context.Context) (*answer, error) {
+	return slots.InSlot(ctx, p.reader(r), func(ctx context.Context) (*answer, error) {
 		a, err := p.made(ctx, v, func(ctx context.Context, v *visit) (*answer, error) {
 			return do(ctx, &acting{visit: v, r: r, form: form})
 		})
@@ -126,9 +141,9 @@ func readForm(w http.ResponseWriter, r *http.Request, room *page.Reservation) (u
 
 // mayKnow is serve for a page that differs for a known visitor. All other requests share one page,
 // also those with an invalid cookie.
-func (p *Pages) mayKnow(produce maker) http.Handler {
-	shared := p.serve(produce)
-	own := p.acts(func(ctx context.Context, a *acting) (*answer, error) { return produce(ctx, a.visit) })
+func (p *Pages) mayKnow(produce maker, parameters ...string) http.Handler {
+	shared := p.serve(produce, parameters...)
+	own := p.acts(func(ctx context.Context, a *acting) (*answer, error) { return produce(ctx, a.visit) }, parameters...)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if c, err := r.Cookie(visitorCookie); err == nil && p.Interactions.Remembers(c.Value) {
 			own.ServeHTTP(w, r)

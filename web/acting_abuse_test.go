@@ -20,10 +20,11 @@ import (
 func badForms(t *testing.T, v *visitor) {
 	unchanged := v.Watch(t)
 	for missing, form := range map[string]url.Values{
-		"Please write a title":         v.filled(v.address("ada"), "text", "My words"),
-		"Please write your name":       v.filled(v.address("ada"), "title", "x", "text", "My words", "name", "  "),
-		"This isn’t an e-mail address": v.filled("nobody", "title", "x", "text", "My words"),
-		"Please write a text":          v.filled(v.address("ada"), "title", "x", "text", "My words"+strings.Repeat("x", 10_000)),
+		"Please write a title":           v.filled(v.address("ada"), "text", "My words"),
+		"remove the invisible character": v.filled(v.address("ada"), "title", "abc\u202egnp.exe", "text", "My words"),
+		"Please write your name":         v.filled(v.address("ada"), "title", "x", "text", "My words", "name", "  "),
+		"This isn’t an e-mail address":   v.filled("nobody", "title", "x", "text", "My words"),
+		"Please write a text":            v.filled(v.address("ada"), "title", "x", "text", "My words"+strings.Repeat("x", 10_000)),
 	} {
 		a := v.do(t, http.MethodPost, v.at+"/-/new", form)
 		require.Equal(t, http.StatusUnprocessableEntity, a.StatusCode, missing)
@@ -49,7 +50,11 @@ func tooQuick(t *testing.T, v *visitor) {
 	v.post(t, "Dark mode", nil)
 	form := v.do(t, http.MethodGet, v.at+"/dark-mode/-/vote", nil)
 	stamp := stampOf(form)
-	for _, s := range []string{stamp, "", "x", stamp[1:], v.App.Interactions.Stamp(time.Now().Add(-25 * time.Hour)), v.App.Interactions.Stamp(time.Now().Add(time.Hour))} {
+	stampOfForm := func(at time.Duration) string {
+		return v.App.Interactions.Stamp(v.at+"/dark-mode/-/vote", time.Now().Add(at))
+	}
+	another := v.App.Interactions.Stamp(v.at+"/-/new", time.Now().Add(-time.Minute))
+	for _, s := range []string{stamp, "", "x", stamp[1:], stampOfForm(-25 * time.Hour), stampOfForm(time.Hour), another} {
 		a := v.do(t, http.MethodPost, v.at+"/dark-mode/-/vote", v.filled(v.address("ada"), "stamp", s))
 		require.Equal(t, http.StatusUnprocessableEntity, a.StatusCode)
 		require.Contains(t, a.text(t), "Please send it once more.")
@@ -110,11 +115,15 @@ func closedForNow(t *testing.T, v *visitor) {
 }
 
 func privateActs(t *testing.T, v *visitor) {
-	v.post(t, "Dark mode", nil)
+	post := v.post(t, "Dark mode", nil)
 	v.fill(t, v.at+"/dark-mode/-/vote", v.filled(v.address("ada")))
 	link, _ := v.link(t, v.address("ada"), 1)
 	v.public2(t)
 	v.Patch(t, v.board, object{"public": false})
+	v.Patch(t, "/v1/posts/"+post, object{"title": "Secret acquisition"})
+	shown := v.do(t, http.MethodGet, link, nil)
+	require.Equal(t, http.StatusGone, shown.StatusCode)
+	require.NotContains(t, shown.body, "Secret acquisition")
 	for _, path := range []string{v.at + "/-/new", v.at + "/dark-mode/-/vote", v.at + "/dark-mode/-/comment", v.at + "/nothing/-/vote"} {
 		require.Equal(t, http.StatusNotFound, v.do(t, http.MethodGet, path, nil).StatusCode, path)
 		require.Equal(t, http.StatusNotFound, v.do(t, http.MethodPost, path, v.filled(v.address("eve"))).StatusCode, path)

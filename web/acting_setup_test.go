@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"io"
+	"maps"
 	"mime/quotedprintable"
 	"net/http"
 	"net/mail"
@@ -58,6 +59,10 @@ func (v *visitor) do(t *testing.T, method, path string, form url.Values, header 
 	t.Helper()
 	var body io.Reader
 	if form != nil {
+		if form.Get("stamp") == minuteAgo {
+			form = maps.Clone(form)
+			form.Set("stamp", v.App.Interactions.Stamp(path, time.Now().Add(-time.Minute)))
+		}
 		body = strings.NewReader(form.Encode())
 	}
 	r, err := http.NewRequestWithContext(t.Context(), method, v.App.URL+path, body)
@@ -85,9 +90,13 @@ func (v *visitor) do(t *testing.T, method, path string, form url.Values, header 
 	return answered{answer, string(text)}
 }
 
+// minuteAgo stands for the stamp of a form that was open for a minute. do replaces it by the stamp of
+// the form at its path.
+const minuteAgo = "a minute ago"
+
 // filled returns a form that was open for a minute.
 func (v *visitor) filled(email string, more ...string) url.Values {
-	form := url.Values{"name": {"Ada"}, "email": {email}, "topic": {""}, "stamp": {v.App.Interactions.Stamp(time.Now().Add(-time.Minute))}}
+	form := url.Values{"name": {"Ada"}, "email": {email}, "topic": {""}, "stamp": {minuteAgo}}
 	for i := 0; i+1 < len(more); i += 2 {
 		form.Set(more[i], more[i+1])
 	}

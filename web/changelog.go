@@ -78,7 +78,7 @@ func (p *Pages) entries(ctx context.Context, v *visit, b *db.Board, all []*feedb
 	if err != nil {
 		return nil, err
 	}
-	texts := markup.New(v.words)
+	texts := p.converted.ForPage(v.words)
 	var shown []shownEntry
 	for _, e := range all {
 		one := shownEntry{

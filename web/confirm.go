@@ -84,21 +84,25 @@ func (p *Pages) link(ctx context.Context, a *acting) (*answer, error) {
 	return a.done(http.StatusOK, "confirm."+string(wanted.Kind), content)
 }
 
-// aboutOf returns the board of an action, and the name of the board or the title of the post.
+// aboutOf returns the board of an action, and the name of the board or the title of the post. A board
+// that has become private is problem.NotFound, because the link may belong to a stranger.
 func (p *Pages) aboutOf(ctx context.Context, wanted *interactions.Wanted) (*db.Board, string, error) {
-	if wanted.Kind == interactions.Post {
-		b, err := p.Feedback.Board(ctx, wanted.Board)
+	on, title := wanted.Board, ""
+	if wanted.Kind != interactions.Post {
+		one, err := p.Feedback.Post(ctx, wanted.Post)
 		if err != nil {
 			return nil, "", err
 		}
-		return b, b.Name, nil
+		on, title = one.BoardID, one.Title
 	}
-	one, err := p.Feedback.Post(ctx, wanted.Post)
+	b, err := p.Feedback.PublicBoardByID(ctx, on)
 	if err != nil {
 		return nil, "", err
 	}
-	b, err := p.Feedback.Board(ctx, one.BoardID)
-	return b, one.Title, err
+	if wanted.Kind == interactions.Post {
+		title = b.Name
+	}
+	return b, title, nil
 }
 
 // confirm handles the button. Nothing after the commit can fail. The result is a page of its own
@@ -110,7 +114,7 @@ func (p *Pages) confirm(ctx context.Context, a *acting) (*answer, error) {
 	if err := p.mustBeOpen(a.visit); err != nil {
 		return nil, err
 	}
-	confirmed, err := p.Interactions.Confirm(ctx, a.form.Get("token"), a.form.Get("optIn") != "", a.words.Tag.String())
+	confirmed, err := p.Interactions.Confirm(ctx, a.form.Get("token"), p.network(a.r), a.form.Get("optIn") != "", a.words.Tag.String())
 	if problem.Is(err, problem.NotFound) {
 		return a.over()
 	}

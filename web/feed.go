@@ -56,7 +56,6 @@ func (p *Pages) feed(ctx context.Context, v *visit) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	v.query.Del("cursor")
 	found, err := p.Feedback.PublicEntries(ctx, b, v.listed(entriesOnPage))
 	if err != nil {
 		return nil, err

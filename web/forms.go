@@ -39,7 +39,7 @@ func (p *Pages) form(kind interactions.Kind) actor {
 		if err != nil {
 			return nil, err
 		}
-		return a.showForm(b, one, kind, http.StatusOK, formContent{Stamp: p.Interactions.Stamp(time.Now())})
+		return a.showForm(b, one, kind, http.StatusOK, formContent{Stamp: p.Interactions.Stamp(a.at, time.Now())})
 	}
 }
 
@@ -55,7 +55,7 @@ func (p *Pages) subject(ctx context.Context, a *acting, kind interactions.Kind) 
 		err = p.mustBeOpen(a.visit)
 	}
 	if err == nil && moderated(b, kind) {
-		err = p.mustHaveRoom(ctx)
+		err = p.mustHaveRoom(ctx, b)
 	}
 	return b, one, err
 }
@@ -65,10 +65,10 @@ func moderated(b *db.Board, kind interactions.Kind) bool {
 	return b.Moderated && kind != interactions.Vote
 }
 
-// mustHaveRoom fails if the organization's moderation queue is full. The check runs before the
+// mustHaveRoom fails if the moderation queue accepts no more for the board. The check runs before the
 // visitor writes a text.
-func (p *Pages) mustHaveRoom(ctx context.Context) error {
-	room, err := p.Interactions.HasRoom(ctx)
+func (p *Pages) mustHaveRoom(ctx context.Context, b *db.Board) error {
+	room, err := p.Interactions.HasRoom(ctx, b.ID)
 	if err == nil && !room {
 		err = interactions.QueueFull()
 	}
@@ -148,12 +148,12 @@ func (p *Pages) ask(ctx context.Context, a *acting, b *db.Board, one *feedback.P
 	// A person who was too quick, or needed more than a day, sends the form again and loses
 	// nothing.
 	again, stamp := a.filled(nil), a.form.Get("stamp")
-	switch p.Interactions.PaceOf(stamp) {
+	switch p.Interactions.PaceOf(a.at, stamp) {
 	case interactions.TooQuick:
 		again.Hint, again.Stamp = a.words.Text("form.tooQuick"), stamp
 		return a.showForm(b, one, wanted.Kind, http.StatusUnprocessableEntity, again)
 	case interactions.TooSlow, interactions.Unknown:
-		again.Hint, again.Stamp = a.words.Text("form.tooSlow"), p.Interactions.Stamp(time.Now())
+		again.Hint, again.Stamp = a.words.Text("form.tooSlow"), p.Interactions.Stamp(a.at, time.Now())
 		return a.showForm(b, one, wanted.Kind, http.StatusUnprocessableEntity, again)
 	case interactions.Usual:
 	}
@@ -190,8 +190,11 @@ func (a *acting) bad(err error) map[string]string {
 	fields, _ := found.Details["fields"].([]problem.Field)
 	for _, f := range fields {
 		bad[f.Field] = a.words.Text("bad." + f.Field)
-		if f.Rule == "disposable" {
+		switch f.Rule {
+		case "disposable":
 			bad[f.Field] = a.words.Text("bad.disposable")
+		case "invisible":
+			bad[f.Field] = a.words.Text("bad.invisible")
 		}
 	}
 	return bad

@@ -70,7 +70,7 @@ func (p *Pages) post(ctx context.Context, v *visit) (*answer, error) {
 		return nil, err
 	}
 	at := boardPath(v.org, b)
-	texts := markup.New(v.words)
+	texts := p.converted.ForPage(v.words)
 	content := postContent{shownPost: showPost(at, one.Post), Body: texts.HTML(one.BodyJSON, one.BodyText)}
 	content.Tags = v.tagged(one)
 	if content.MergedInto, err = p.mergedInto(ctx, at, one); err != nil {

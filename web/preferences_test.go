@@ -40,18 +40,24 @@ func readers(t *testing.T, tests map[string]func(*testing.T, *reader)) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := &reader{visitor: &visitor{tenant: &tenant{Tenant: app.Tenant(t)}, mailbox: dir}}
-			on := true
-			updated, err := app.Access.ArrangeOrganization(r.Context(t.Context()), access.OrganizationPatch{SubscriberMails: &on, SubscriberMailsAllowed: &on})
-			require.NoError(t, err)
-			r.Organization = updated.Organization
-			r.public(t)
-			r.email = r.address("quentin")
-			r.isTold(t, r.optsIn(t), 1)
-			r.contact = r.contactsWith(t, r.email)[0].(object)["id"].(string)
-			test(t, r)
+			test(t, newReader(t, app, dir))
 		})
 	}
+}
+
+// newReader makes an organization with a reader. The service writes its e-mails to the directory.
+func newReader(t *testing.T, app *apptest.App, dir string) *reader {
+	t.Helper()
+	r := &reader{visitor: &visitor{tenant: &tenant{Tenant: app.Tenant(t)}, mailbox: dir}}
+	on := true
+	updated, err := app.Access.ArrangeOrganization(r.Context(t.Context()), access.OrganizationPatch{SubscriberMails: &on, SubscriberMailsAllowed: &on})
+	require.NoError(t, err)
+	r.Organization = updated.Organization
+	r.public(t)
+	r.email = r.address("quentin")
+	r.isTold(t, r.optsIn(t), 1)
+	r.contact = r.contactsWith(t, r.email)[0].(object)["id"].(string)
+	return r
 }
 
 // optsIn votes for a new post and opts in.

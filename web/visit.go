@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"regexp"
 	"strconv"
@@ -44,53 +45,69 @@ type visit struct {
 	// cookie identifies the visitor; visitor is nil if unknown. Shared pages have neither.
 	cookie  string
 	visitor *interactions.Visitor
+	// from is the network of a request with a cookie.
+	from netip.Prefix
 }
 
 // maker renders an answer. It returns problem.NotFound for a missing or private page.
 type maker func(ctx context.Context, v *visit) (*answer, error)
 
-// queried are the parameters that pages know. Other parameters create no further page in the cache.
-var queried = []string{"q", "status", "tag", "sort", "cursor"}
+// The parameters of a board with its filters, and those of other lists. A page ignores all other
+// parameters, so these create no further page in the cache.
+var (
+	filters  = []string{"q", "status", "tag", "sort", "cursor"}
+	onlyPage = []string{"cursor"}
+)
 
 // maxQuery is longer than the query of any of our forms.
 const maxQuery = 8 << 10
 
-// serve handles requests for a shared page.
-func (p *Pages) serve(produce maker) http.Handler {
+// serve handles requests for a shared page that reads the given parameters.
+func (p *Pages) serve(produce maker, parameters ...string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		v, a := p.answerTo(r, produce)
+		v, a := p.answerTo(r, produce, parameters...)
 		p.send(w, r, v, a)
 	})
 }
 
-func (p *Pages) visitOf(r *http.Request) *visit {
+func (p *Pages) visitOf(r *http.Request, parameters ...string) *visit {
 	return &visit{
 		texts: p.texts[messages.Best(r.Header.Get("Accept-Language"))], base: p.base(r), path: r.PathValue, at: r.URL.Path,
-		query: known(r.URL), here: p.isHere(r),
+		query: known(r.URL, parameters), here: p.isHere(r),
 	}
 }
 
 // answerTo returns the answer to a request.
-func (p *Pages) answerTo(r *http.Request, produce maker) (*visit, *answer) {
-	v := p.visitOf(r)
+func (p *Pages) answerTo(r *http.Request, produce maker, parameters ...string) (*visit, *answer) {
+	v := p.visitOf(r, parameters...)
 	// The key has the escaped path, which also selected the route. In the decoded path, an escaped
 	// slash inside a name looks like a separator.
 	key := strings.Join([]string{v.words.Tag.String(), v.base, strconv.FormatBool(v.here), r.URL.EscapedPath(), v.query.Encode()}, "\x00")
-	a, err := p.cache.Get(r.Context(), key, func(ctx context.Context) (*answer, error) { return p.made(ctx, v, produce) })
+	a, err := p.cache.Get(r.Context(), p.reader(r), key, func(ctx context.Context) (*answer, error) { return p.made(ctx, v, produce) })
 	if err != nil {
 		a = p.failed(r, v, err)
 	}
 	return v, a
 }
 
-// known returns the parameters of an address that pages know.
-func known(u *url.URL) url.Values {
+// reader returns for whom the page of a request is rendered. An organization has a slug and an id, so
+// its two names share one id as soon as a page has loaded it.
+func (p *Pages) reader(r *http.Request) pagecache.Reader {
+	by := pagecache.Reader{Network: p.network(r), Organization: r.PathValue("workspace")}
+	if found, ok := p.workspaces.Peek(by.Organization); ok {
+		by.Organization = found.ID.String()
+	}
+	return by
+}
+
+// known returns the given parameters of an address.
+func known(u *url.URL, parameters []string) url.Values {
 	kept := url.Values{}
 	if len(u.RawQuery) > maxQuery {
 		return kept
 	}
 	given := u.Query()
-	for _, name := range queried {
+	for _, name := range parameters {
 		for _, value := range given[name] {
 			if value != "" {
 				kept.Add(name, value)
@@ -115,7 +132,7 @@ func (p *Pages) inWorkspace(ctx context.Context, v *visit, produce maker) (*answ
 			return nil, err
 		}
 		if v.cookie != "" {
-			v.visitor = p.Interactions.Recall(v.org.ID, v.cookie)
+			v.visitor = p.Interactions.Recall(v.org.ID, v.cookie, v.from)
 		}
 		ctx = change.WithCaller(ctx, &change.Caller{Organization: v.org})
 		v.memory = p.answers.Reservation(v.org.ID)

@@ -22,6 +22,7 @@ import (
 	"earshot/internal/telemetry"
 	"earshot/internal/tokenbucket"
 	"earshot/internal/widget"
+	"earshot/web/markup"
 	"earshot/web/messages"
 	"earshot/web/pagecache"
 )
@@ -59,10 +60,13 @@ type Pages struct {
 	publicOrigin string
 	texts        []*texts
 	boardCache
-	cache   *pagecache.Cache[*answer]
-	acting  *pagecache.Cache[*answer]
-	lookers *tokenbucket.Buckets[netip.Prefix]
-	network func(*http.Request) netip.Prefix
+	// cache has the slots for readers, acting those for visitors who act, and links those for links
+	// in e-mails.
+	cache, acting, links *pagecache.Cache[*answer]
+	// lookers limits the views of visitors who act, and followers the requests for links in e-mails.
+	lookers, followers *tokenbucket.Buckets[netip.Prefix]
+	network            func(*http.Request) netip.Prefix
+	converted          *markup.Converted
 	// answers bounds the memory of large pages. It is separate from the API's, so that readers
 	// never delay clients of the API.
 	answers *page.Memory
@@ -76,11 +80,12 @@ type Pages struct {
 func New(u UseCases, o Options) (*Pages, error) {
 	p := &Pages{
 		UseCases: u, publicOrigin: strings.TrimSuffix(o.PublicOrigin, "/"), log: o.Log,
-		boardCache: newBoardCache(), cache: newCache(o), network: o.Network,
-		answers:    page.NewMemoryOf(memory.Pages - pagecache.MaxKept - maxWorkspaces - maxBoards),
+		boardCache: newBoardCache(), cache: newCache(o), network: o.Network, converted: markup.NewConverted(),
+		answers:    page.NewMemoryOf(memory.Pages - pagecache.MaxKept - markup.MaxKept - maxWorkspaces - maxBoards),
 		protection: http.NewCrossOriginProtection(),
 	}
-	p.acting, p.lookers = p.cache.ForActs(), tokenbucket.New[netip.Prefix](looksOfNetwork)
+	p.acting, p.links = p.cache.Apart(), p.cache.Apart()
+	p.lookers, p.followers = tokenbucket.New[netip.Prefix](looksOfNetwork), tokenbucket.New[netip.Prefix](linksOfNetwork)
 	for _, tag := range messages.Languages {
 		t, err := loadTexts(tag)
 		if err != nil {
@@ -89,14 +94,16 @@ func New(u UseCases, o Options) (*Pages, error) {
 		p.texts = append(p.texts, t)
 	}
 	mux := http.NewServeMux()
-	for pattern, produce := range p.routes() {
-		mux.Handle("GET "+pattern, p.serve(produce))
+	for pattern, one := range p.routes() {
+		mux.Handle("GET "+pattern, p.serve(one.produce, one.parameters...))
 	}
-	mux.Handle("GET "+Root+"{workspace}/{board}/{post}", p.mayKnow(p.post))
+	mux.Handle("GET "+Root+"{workspace}/{board}/{post}", p.mayKnow(p.post, onlyPage...))
 	for pattern, do := range p.actors() {
 		mux.Handle(pattern, p.acts(do))
 	}
-	mux.Handle("POST "+unsubscribePath, p.acts(p.unsubscribe))
+	for pattern, do := range p.mailLinks() {
+		mux.Handle(pattern, p.mailed(do))
+	}
 	mux.HandleFunc("GET /robots.txt", robots)
 	mux.HandleFunc("GET "+Root+"-/{file}", serveStatic)
 	mux.HandleFunc("GET "+Root+"-/colors/{file}", serveColors)
@@ -113,42 +120,55 @@ func New(u UseCases, o Options) (*Pages, error) {
 	return p, nil
 }
 
+// route is a page with the parameters that it reads.
+type route struct {
+	produce    maker
+	parameters []string
+}
+
 // routes maps paths to pages. No slug is a hyphen, so a path with "/-/" is no board and no post.
-func (p *Pages) routes() map[string]maker {
-	return map[string]maker{
-		Root + "{workspace}":                                   p.workspace,
-		Root + "{workspace}/-/logo":                            p.logo,
-		Root + "{workspace}/-/sent":                            p.sent,
-		Root + "{workspace}/-/waits":                           p.waits,
-		Root + "{workspace}/-/image.png":                       p.workspaceImage,
-		Root + "{workspace}/-/sitemap.xml":                     p.workspaceSitemap,
-		Root + "{workspace}/{board}":                           p.board,
-		Root + "{workspace}/{board}/-/roadmap":                 p.roadmap,
-		Root + "{workspace}/{board}/-/changelog":               p.changelog,
-		Root + "{workspace}/{board}/-/changelog/{entry}":       p.entry,
-		Root + "{workspace}/{board}/-/changelog.atom":          p.feed,
-		Root + "{workspace}/{board}/-/image.png":               p.boardImage,
-		Root + "{workspace}/{board}/-/sitemap.xml":             p.boardSitemap,
-		Root + "{workspace}/{board}/{post}/image.png":          p.postImage,
-		Root + "{workspace}/{board}/{post}/-/confirmed/{kind}": p.confirmed,
+func (p *Pages) routes() map[string]route {
+	return map[string]route{
+		Root + "{workspace}":                                   {produce: p.workspace, parameters: onlyPage},
+		Root + "{workspace}/-/logo":                            {produce: p.logo},
+		Root + "{workspace}/-/sent":                            {produce: p.sent},
+		Root + "{workspace}/-/waits":                           {produce: p.waits},
+		Root + "{workspace}/-/image.png":                       {produce: p.workspaceImage},
+		Root + "{workspace}/-/sitemap.xml":                     {produce: p.workspaceSitemap},
+		Root + "{workspace}/{board}":                           {produce: p.board, parameters: filters},
+		Root + "{workspace}/{board}/-/roadmap":                 {produce: p.roadmap},
+		Root + "{workspace}/{board}/-/changelog":               {produce: p.changelog, parameters: onlyPage},
+		Root + "{workspace}/{board}/-/changelog/{entry}":       {produce: p.entry},
+		Root + "{workspace}/{board}/-/changelog.atom":          {produce: p.feed},
+		Root + "{workspace}/{board}/-/image.png":               {produce: p.boardImage},
+		Root + "{workspace}/{board}/-/sitemap.xml":             {produce: p.boardSitemap},
+		Root + "{workspace}/{board}/{post}/image.png":          {produce: p.postImage},
+		Root + "{workspace}/{board}/{post}/-/confirmed/{kind}": {produce: p.confirmed},
 	}
 }
 
 // actors maps methods and paths to the actions of end-users.
 func (p *Pages) actors() map[string]actor {
 	all := map[string]actor{
-		"GET " + Root + "{workspace}/-/confirm":                p.link,
-		"POST " + Root + "{workspace}/-/confirm":               p.confirm,
 		"POST " + Root + "{workspace}/-/forget":                p.forget,
-		"GET " + Root + "{workspace}/-/preferences":            p.preferences,
-		"POST " + Root + "{workspace}/-/preferences":           p.choose,
-		"GET " + unsubscribePath:                               p.preferences,
 		"POST " + Root + "{workspace}/{board}/{post}/-/unvote": p.unvote,
 	}
 	for path, kind := range forms(Root) {
 		maps.Copy(all, map[string]actor{"GET " + path: p.form(kind), "POST " + path: p.submit(kind)})
 	}
 	return all
+}
+
+// mailLinks maps the methods and paths of links in e-mails.
+func (p *Pages) mailLinks() map[string]actor {
+	return map[string]actor{
+		"GET " + Root + "{workspace}/-/confirm":      p.link,
+		"POST " + Root + "{workspace}/-/confirm":     p.confirm,
+		"GET " + Root + "{workspace}/-/preferences":  p.preferences,
+		"POST " + Root + "{workspace}/-/preferences": p.choose,
+		"GET " + unsubscribePath:                     p.preferences,
+		"POST " + unsubscribePath:                    p.unsubscribe,
+	}
 }
 
 // ServeHTTP serves a page. Addresses have no trailing slash.

@@ -49,13 +49,13 @@ var (
 func (p *Pages) Widget() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+ScriptPath, serveWidget)
-	for pattern, produce := range map[string]maker{
-		"{workspace}/{board}":             p.frameBoard,
-		"{workspace}/{board}/-/changelog": p.frameChangelog,
-		"{workspace}/{board}/-/sent":      p.frameSent,
-		"{workspace}/{board}/{post}":      p.framePost,
+	for pattern, one := range map[string]route{
+		"{workspace}/{board}":             {produce: p.frameBoard, parameters: filters},
+		"{workspace}/{board}/-/changelog": {produce: p.frameChangelog, parameters: onlyPage},
+		"{workspace}/{board}/-/sent":      {produce: p.frameSent},
+		"{workspace}/{board}/{post}":      {produce: p.framePost, parameters: onlyPage},
 	} {
-		mux.Handle("GET "+FrameRoot+pattern, framed(p.serve(inFrame(produce))))
+		mux.Handle("GET "+FrameRoot+pattern, framed(p.serve(inFrame(one.produce), one.parameters...)))
 	}
 	for path, kind := range forms(FrameRoot) {
 		mux.Handle("GET "+path, framed(p.acts(actsInFrame(p.form(kind)))))

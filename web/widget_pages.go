@@ -5,7 +5,6 @@ import (
 
 	"earshot/ent/db"
 	"earshot/internal/page"
-	"earshot/web/markup"
 )
 
 // frameView is the data of the frame's layout.
@@ -70,7 +69,7 @@ func (p *Pages) framePost(ctx context.Context, v *visit) (*answer, error) {
 		return nil, err
 	}
 	at := framePath(v.org, b)
-	texts := markup.New(v.words)
+	texts := p.converted.ForPage(v.words)
 	content := postContent{shownPost: showPost(at, one.Post), Body: texts.HTML(one.BodyJSON, one.BodyText)}
 	if content.MergedInto, err = p.mergedInto(ctx, at, one); err != nil {
 		return nil, err

@@ -550,6 +550,24 @@ func (e SubmissionReason) Valid() bool {
 	}
 }
 
+// Defines values for RejectSubmissionParamsAlsoFrom.
+const (
+	RejectSubmissionParamsAlsoFromAuthor  RejectSubmissionParamsAlsoFrom = "author"
+	RejectSubmissionParamsAlsoFromNetwork RejectSubmissionParamsAlsoFrom = "network"
+)
+
+// Valid indicates whether the value is a known member of the RejectSubmissionParamsAlsoFrom enum.
+func (e RejectSubmissionParamsAlsoFrom) Valid() bool {
+	switch e {
+	case RejectSubmissionParamsAlsoFromAuthor:
+		return true
+	case RejectSubmissionParamsAlsoFromNetwork:
+		return true
+	default:
+		return false
+	}
+}
+
 // AllPostsSort The order of posts. `newest` sorts by creation, newest first. `updated` has the latest change last and a
 // `syncCursor`.
 type AllPostsSort string
@@ -1244,7 +1262,7 @@ type CreateTagRequest struct {
 	// Color The tag's colour, as #rgb or #rrggbb in either case. The default of a new tag is `#6b7280`, a grey.
 	Color *TagColorInput `json:"color,omitempty"`
 
-	// Name The tag's name, trimmed, unique on its board without regard to case.
+	// Name The tag's name, trimmed, unique on its board without regard to case and width.
 	Name TagName `json:"name"`
 }
 
@@ -2012,6 +2030,21 @@ type RecoveryList struct {
 // RecoveryStatus `running` while replays remain; `completed` and `stopped` are final.
 type RecoveryStatus string
 
+// RejectedSubmission The result of the rejection.
+type RejectedSubmission struct {
+	// ID The id of a submission: a post or comment of an end-user that waits for your review.
+	ID SubmissionID `json:"id"`
+
+	// RejectedCount The number of rejected submissions, this one included.
+	RejectedCount int `json:"rejectedCount"`
+}
+
+// RejectedSubmissionEnvelope defines model for RejectedSubmissionEnvelope.
+type RejectedSubmissionEnvelope struct {
+	// Data The result of the rejection.
+	Data RejectedSubmission `json:"data"`
+}
+
 // ReplaceLinkedPostsRequest defines model for ReplaceLinkedPostsRequest.
 type ReplaceLinkedPostsRequest struct {
 	// PostIDs Ids of all posts to link, in order. Repeated ids count once.
@@ -2239,7 +2272,7 @@ type Tag struct {
 	// ID A tag's id.
 	ID TagID `json:"id"`
 
-	// Name The tag's name, trimmed, unique on its board without regard to case.
+	// Name The tag's name, trimmed, unique on its board without regard to case and width.
 	Name TagName `json:"name"`
 
 	// UpdatedAt A time in RFC 3339 format and in UTC.
@@ -2269,7 +2302,7 @@ type TagList struct {
 	NextCursor nullable.Nullable[NextCursor] `json:"nextCursor"`
 }
 
-// TagName The tag's name, trimmed, unique on its board without regard to case.
+// TagName The tag's name, trimmed, unique on its board without regard to case and width.
 type TagName = string
 
 // Timestamp A time in RFC 3339 format and in UTC.
@@ -2402,7 +2435,7 @@ type UpdateTagRequest struct {
 	// Color The tag's colour, as #rgb or #rrggbb in either case. The default of a new tag is `#6b7280`, a grey.
 	Color *TagColorInput `json:"color,omitempty"`
 
-	// Name The tag's name, trimmed, unique on its board without regard to case.
+	// Name The tag's name, trimmed, unique on its board without regard to case and width.
 	Name *TagName `json:"name,omitempty"`
 }
 
@@ -3057,6 +3090,16 @@ type ListSubmissionsParams struct {
 	Limit *LimitParam `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
+// RejectSubmissionParams defines parameters for RejectSubmission.
+type RejectSubmissionParams struct {
+	// AlsoFrom Also reject the other submissions from the same source: `author` is the e-mail address, `network` the
+	// network (an IPv4 address, or an IPv6 network of 56 bits). A network is known for 30 days.
+	AlsoFrom *RejectSubmissionParamsAlsoFrom `form:"alsoFrom,omitempty" json:"alsoFrom,omitempty"`
+}
+
+// RejectSubmissionParamsAlsoFrom defines parameters for RejectSubmission.
+type RejectSubmissionParamsAlsoFrom string
+
 // ListSubscribersParams defines parameters for ListSubscribers.
 type ListSubscribersParams struct {
 	// Cursor The `nextCursor` of the previous page. Without it, the list starts at its beginning.
@@ -3376,7 +3419,7 @@ type ServerInterface interface {
 	ListSubmissions(c *gin.Context, params ListSubmissionsParams)
 	// RejectSubmission Reject a submission
 	// (DELETE /v1/submissions/{submissionId})
-	RejectSubmission(c *gin.Context, submissionID SubmissionIDParam)
+	RejectSubmission(c *gin.Context, submissionID SubmissionIDParam, params RejectSubmissionParams)
 	// GetSubmission Read a submission
 	// (GET /v1/submissions/{submissionId})
 	GetSubmission(c *gin.Context, submissionID SubmissionIDParam)
@@ -5344,6 +5387,17 @@ func (siw *ServerInterfaceWrapper) RejectSubmission(c *gin.Context) {
 		return
 	}
 
+	// Parameter object where we will unmarshal all parameters from the context
+	var params RejectSubmissionParams
+
+	// ------------- Optional query parameter "alsoFrom" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "alsoFrom", c.Request.URL.Query(), &params.AlsoFrom, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter alsoFrom: %w", err), http.StatusBadRequest)
+		return
+	}
+
 	for _, middleware := range siw.HandlerMiddlewares {
 		middleware(c)
 		if c.IsAborted() {
@@ -5351,7 +5405,7 @@ func (siw *ServerInterfaceWrapper) RejectSubmission(c *gin.Context) {
 		}
 	}
 
-	siw.Handler.RejectSubmission(c, submissionID)
+	siw.Handler.RejectSubmission(c, submissionID, params)
 }
 
 // GetSubmission operation middleware
@@ -7417,13 +7471,14 @@ func (response ListSubmissions200JSONResponse) VisitListSubmissionsResponse(w ht
 
 type RejectSubmissionRequestObject struct {
 	SubmissionID SubmissionIDParam `json:"submissionId"`
+	Params       RejectSubmissionParams
 }
 
 type RejectSubmissionResponseObject interface {
 	VisitRejectSubmissionResponse(w http.ResponseWriter) error
 }
 
-type RejectSubmission200JSONResponse DeletedEnvelope
+type RejectSubmission200JSONResponse RejectedSubmissionEnvelope
 
 func (response RejectSubmission200JSONResponse) VisitRejectSubmissionResponse(w http.ResponseWriter) error {
 
@@ -10168,10 +10223,11 @@ func (sh *strictHandler) ListSubmissions(ctx *gin.Context, params ListSubmission
 }
 
 // RejectSubmission operation middleware
-func (sh *strictHandler) RejectSubmission(ctx *gin.Context, submissionID SubmissionIDParam) {
+func (sh *strictHandler) RejectSubmission(ctx *gin.Context, submissionID SubmissionIDParam, params RejectSubmissionParams) {
 	var request RejectSubmissionRequestObject
 
 	request.SubmissionID = submissionID
+	request.Params = params
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
 		return sh.ssi.RejectSubmission(ctx, request.(RejectSubmissionRequestObject))

@@ -42,11 +42,17 @@ func (l *Limit[K]) Acquire(ctx context.Context, of K) (release func(), err error
 			l.forget(of, s)
 		}
 	}()
+	release = func() { <-s.taken; l.forget(of, s) }
+	select { // a free slot counts even if the time to wait is over
+	case s.taken <- struct{}{}:
+		return release, nil
+	default:
+	}
 	timeout := time.NewTimer(l.wait)
 	defer timeout.Stop()
 	select {
 	case s.taken <- struct{}{}:
-		return func() { <-s.taken; l.forget(of, s) }, nil
+		return release, nil
 	case <-timeout.C:
 		return nil, ErrBusy
 	case <-ctx.Done():

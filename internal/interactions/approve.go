@@ -7,6 +7,7 @@ import (
 	"github.com/go-faster/errors"
 
 	"earshot/ent/db"
+	"earshot/ent/db/predicate"
 	"earshot/ent/db/submission"
 	"earshot/internal/change"
 	"earshot/internal/feedback"
@@ -80,12 +81,56 @@ func (s *Service) writer(ctx context.Context, row *db.Submission) (feedback.Visi
 	return who, nil
 }
 
-// Reject removes a submission. Only the line of the audit trail remains.
-func (s *Service) Reject(ctx context.Context, id publicid.Submission) error {
-	return s.changes.Run(ctx, func(c *change.Change) error {
+// Also selects further submissions that a rejection removes.
+type Also string
+
+// The selections.
+const (
+	None        Also = ""
+	SameAuthor  Also = "author"
+	SameNetwork Also = "network"
+)
+
+// Reject removes a submission, and all others of the same author or network if requested. It returns
+// the number of removed submissions. Only their lines of the audit trail remain. The network of a
+// submission is forgotten after store.NetworkRetention. A missing submission is problem.NotFound.
+func (s *Service) Reject(ctx context.Context, id publicid.Submission, also Also) (rejected int, err error) {
+	err = s.changes.Run(ctx, func(c *change.Change) error {
 		c.Audit("rejectSubmission", id)
-		return remove(ctx, c, id)
+		row, err := onlySubmission(ctx, c.Submission.Query().Where(submission.ID(id)))
+		if err != nil {
+			return err
+		}
+		if err := remove(ctx, c, id); err != nil {
+			return err
+		}
+		rejected = 1
+		var same predicate.Submission
+		switch {
+		case also == SameAuthor:
+			same = submission.EmailHash(row.EmailHash)
+		case also == SameNetwork && row.NetworkHash != nil:
+			same = submission.NetworkHash(*row.NetworkHash)
+		default:
+			return nil
+		}
+		others, err := c.Submission.Query().Where(same).Order(db.Asc(submission.FieldID)).ForUpdate().Select(submission.FieldID).All(ctx)
+		if err != nil {
+			return errors.Wrap(err, "find the other submissions")
+		}
+		ids := make([]publicid.Submission, len(others))
+		for i, other := range others {
+			ids[i] = other.ID
+			c.Audit("rejectSubmission", other.ID)
+		}
+		n, err := c.Submission.Delete().Where(submission.IDIn(ids...)).Exec(ctx)
+		if err != nil {
+			return errors.Wrap(err, "remove the other submissions")
+		}
+		rejected += n
+		return nil
 	})
+	return rejected, err
 }
 
 // remove deletes a submission. If several transactions do so concurrently, all but one get

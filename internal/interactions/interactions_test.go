@@ -107,7 +107,7 @@ func TestALinkCountsOnceHoweverManyUseItAtOnce(t *testing.T) {
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
-			switch _, err := s.Confirm(s.ctx, token, false, "en"); {
+			switch _, err := s.Confirm(s.ctx, token, theirs, false, "en"); {
 			case err == nil:
 				counted.Add(1)
 			case problem.Is(err, problem.NotFound):
@@ -128,10 +128,10 @@ func TestALinkIsntUsedUpByWhatDidntHappen(t *testing.T) {
 	s := newStage(t)
 	token := s.ask(t, "quentin@example.com")
 	s.query(t, "UPDATE boards SET public = false RETURNING id", new(publicid.Board))
-	_, err := s.Confirm(s.ctx, token, false, "en")
+	_, err := s.Confirm(s.ctx, token, theirs, false, "en")
 	require.True(t, problem.Is(err, problem.NotFound), err)
 	s.query(t, "UPDATE boards SET public = true RETURNING id", new(publicid.Board))
-	_, err = s.Confirm(s.ctx, token, false, "en")
+	_, err = s.Confirm(s.ctx, token, theirs, false, "en")
 	require.NoError(t, err)
 }
 
@@ -149,7 +149,7 @@ func TestAConfirmationThatIsCutOffBeforeItsCommitHasChangedNothing(t *testing.T)
 	_, err = tx.Exec(t.Context(), "SELECT FROM posts FOR UPDATE")
 	require.NoError(t, err)
 	done := make(chan error, 1)
-	go func() { _, err := s.Confirm(s.ctx, token, false, "en"); done <- err }()
+	go func() { _, err := s.Confirm(s.ctx, token, theirs, false, "en"); done <- err }()
 	killer, err := pgx.Connect(t.Context(), s.App.Config.DatabaseURL)
 	require.NoError(t, err)
 	defer func() { _ = killer.Close(context.Background()) }()
@@ -164,7 +164,7 @@ func TestAConfirmationThatIsCutOffBeforeItsCommitHasChangedNothing(t *testing.T)
 	var left, votes int
 	s.query(t, "SELECT (SELECT count(*) FROM interactions), (SELECT count(*) FROM votes)", &left, &votes)
 	require.Equal(t, []int{1, 0}, []int{left, votes})
-	_, err = s.Confirm(s.ctx, token, false, "en")
+	_, err = s.Confirm(s.ctx, token, theirs, false, "en")
 	require.NoError(t, err)
 }
 
@@ -173,12 +173,13 @@ func TestABrowserIsKnownInItsOrganizationAndByNobodyElse(t *testing.T) {
 	s := newStage(t)
 	who := interactions.Visitor{Email: "quentin@example.com", Name: "Quentin"}
 	kept := s.Remember(s.Organization.ID, who)
-	require.Equal(t, &who, s.Recall(s.Organization.ID, kept))
+	found := s.Recall(s.Organization.ID, kept, theirs)
+	require.Equal(t, interactions.Visitor{Email: who.Email, Name: who.Name, From: theirs}, *found)
 	require.NotEqual(t, kept, s.Remember(s.Organization.ID, who))
-	require.Nil(t, s.Recall(publicid.NewOrganization(), kept))
+	require.Nil(t, s.Recall(publicid.NewOrganization(), kept, theirs))
 	require.True(t, s.Remembers(kept))
 	for _, made := range []string{"", "x", kept[1:], kept + "AAAA", strings.ToLower(kept), "bm9uc2Vuc2U"} {
-		require.Nil(t, s.Recall(s.Organization.ID, made), made)
+		require.Nil(t, s.Recall(s.Organization.ID, made, theirs), made)
 		require.False(t, s.Remembers(made), made)
 	}
 }
@@ -190,10 +191,11 @@ func TestTheStampOfAFormTellsItsAge(t *testing.T) {
 		0: interactions.TooQuick, -time.Minute: interactions.TooQuick, 3 * time.Second: interactions.Usual, 23 * time.Hour: interactions.Usual,
 		25 * time.Hour: interactions.TooSlow,
 	} {
-		stamp := s.Stamp(time.Now().Add(-age))
-		require.Equal(t, wanted, s.PaceOf(stamp), age)
-		require.Equal(t, interactions.Unknown, s.PaceOf(stamp[1:]))
-		require.Equal(t, interactions.Unknown, s.PaceOf("AAAA"+stamp[4:]))
+		stamp := s.Stamp("/b/acme/ideas/-/new", time.Now().Add(-age))
+		require.Equal(t, wanted, s.PaceOf("/b/acme/ideas/-/new", stamp), age)
+		require.Equal(t, interactions.Unknown, s.PaceOf("/b/acme/other/-/new", stamp), "it counts for its own form only")
+		require.Equal(t, interactions.Unknown, s.PaceOf("/b/acme/ideas/-/new", stamp[1:]))
+		require.Equal(t, interactions.Unknown, s.PaceOf("/b/acme/ideas/-/new", "AAAA"+stamp[4:]))
 	}
 }
 

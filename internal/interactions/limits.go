@@ -31,6 +31,9 @@ const (
 	organizationLinks, organizationRefill = 600, 10 * time.Minute
 	// Actions of a remembered visitor within ten minutes, more than a reading person needs.
 	visitorActs, visitorRefill = 60, 10 * time.Minute
+	// Actions of all remembered visitors of one network within ten minutes, as many as five busy people
+	// need.
+	networkActs, networkActsRefill = 300, 10 * time.Minute
 )
 
 // MayTry counts a form from a network. Too many are problem.RateLimited.
@@ -76,8 +79,13 @@ func (s *Service) takeEach(ctx context.Context, all ...store.Bucket) (bool, erro
 	return true, nil
 }
 
-// mayAct counts a visitor's action, by the hash of the mailbox.
+// mayAct counts a visitor's action, by the network and by the hash of the mailbox.
 func (s *Service) mayAct(ctx context.Context, by Visitor) error {
+	if by.From.IsValid() {
+		if err := s.take(ctx, s.bucket("acts of network", networkName(by.From), networkActs, networkActsRefill)); err != nil {
+			return err
+		}
+	}
 	return s.take(ctx, s.bucket("visitor", s.mailboxHash(by.Email), visitorActs, visitorRefill))
 }
 

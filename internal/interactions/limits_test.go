@@ -1,12 +1,14 @@
 package interactions_test
 
 import (
+	"fmt"
 	"net/netip"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"earshot/internal/interactions"
+	"earshot/internal/problem"
 	"earshot/internal/publicid"
 )
 
@@ -69,4 +71,17 @@ func TestNetworksOfOneHomeAreOne(t *testing.T) {
 		sent += s.letters(t, netip.MustParsePrefix(from), address)
 	}
 	require.Equal(t, 4, sent)
+}
+
+func TestTheKnownBrowsersOfANetworkShareALimit(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	retract := func(from netip.Prefix, i int) error {
+		return s.Retract(s.ctx, interactions.Visitor{Email: fmt.Sprintf("person%d@example.com", i), Name: "Person", From: from}, s.post)
+	}
+	for i := range 300 {
+		require.NoError(t, retract(theirs, i))
+	}
+	require.True(t, problem.Is(retract(theirs, 300), problem.RateLimited))
+	require.NoError(t, retract(ours, 300))
 }

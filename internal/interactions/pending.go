@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"net/netip"
 	"time"
 
 	"github.com/go-faster/errors"
@@ -115,8 +116,9 @@ type Confirmed struct {
 // Confirm performs the action of a link, or puts it into the moderation queue. The same transaction
 // deletes the interaction, so the action counts at most once. It returns problem.NotFound as Pending
 // does, and if the post or board is gone or no longer public. The opt-in is given here, by the owner
-// of the mailbox, because a form accepts any address. Language is the language of the page.
-func (s *Service) Confirm(ctx context.Context, token string, optIn bool, language string) (*Confirmed, error) {
+// of the mailbox, because a form accepts any address. The parameter from is the network of the
+// request, and language is the language of the page.
+func (s *Service) Confirm(ctx context.Context, token string, from netip.Prefix, optIn bool, language string) (*Confirmed, error) {
 	var done *Confirmed
 	err := s.changes.Run(ctx, func(c *change.Change) error {
 		found, err := live(ctx, c.Interaction.Query().ForUpdate(), token)
@@ -130,7 +132,7 @@ func (s *Service) Confirm(ctx context.Context, token string, optIn bool, languag
 		if err := c.Interaction.DeleteOneID(found.ID).Exec(ctx); err != nil {
 			return errors.Wrap(err, "use the interaction up")
 		}
-		kept.Wanted.OptIn, kept.Wanted.Language = optIn, language
+		kept.Wanted.OptIn, kept.Wanted.Language, kept.By.From = optIn, language, from
 		became, err := s.perform(ctx, c, kept.By, kept.Wanted)
 		if err != nil {
 			return err

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
+	"net/netip"
 	"time"
 
 	"earshot/internal/publicid"
@@ -35,13 +36,14 @@ func (s *Service) Remember(of publicid.Organization, v Visitor) string {
 	return base64.RawURLEncoding.EncodeToString(s.secrets.SealApart(cookieOwner, string(text)))
 }
 
-// Recall reads a cookie of Remember. It returns nil if the cookie is expired, forged, or of another
-// organization.
-func (s *Service) Recall(of publicid.Organization, kept string) *Visitor {
+// Recall reads a cookie of Remember that came from a network. It returns nil if the cookie is expired,
+// forged, or of another organization.
+func (s *Service) Recall(of publicid.Organization, kept string, from netip.Prefix) *Visitor {
 	found := s.recall(kept)
 	if found == nil || found.Of != of.String() {
 		return nil
 	}
+	found.From = from
 	return &found.Visitor
 }
 
@@ -82,23 +84,25 @@ const (
 	TooSlow
 )
 
-// Stamp returns a signed time stamp for a form.
-func (s *Service) Stamp(at time.Time) string {
+// Stamp returns a signed time stamp for the form at a path. It counts for no other form, so a robot
+// has to wait for each.
+func (s *Service) Stamp(form string, at time.Time) string {
 	text := binary.BigEndian.AppendUint64(nil, uint64(at.UnixMilli()))
-	return base64.RawURLEncoding.EncodeToString(s.signed(text))
+	return base64.RawURLEncoding.EncodeToString(s.signed(form, text))
 }
 
-func (s *Service) signed(text []byte) []byte {
+func (s *Service) signed(form string, text []byte) []byte {
 	mac := hmac.New(sha256.New, s.formKey)
 	mac.Write([]byte("stamp\x00"))
 	mac.Write(text)
+	mac.Write([]byte(form))
 	return append(text, mac.Sum(nil)...)
 }
 
-// PaceOf returns the pace of a form from its stamp.
-func (s *Service) PaceOf(stamp string) Pace {
+// PaceOf returns the pace of the form at a path from its stamp.
+func (s *Service) PaceOf(form, stamp string) Pace {
 	raw, err := base64.RawURLEncoding.DecodeString(stamp)
-	if err != nil || len(raw) != 8+sha256.Size || !hmac.Equal(raw, s.signed(raw[:8:8])) {
+	if err != nil || len(raw) != 8+sha256.Size || !hmac.Equal(raw, s.signed(form, raw[:8:8])) {
 		return Unknown
 	}
 	switch age := time.Since(time.UnixMilli(int64(binary.BigEndian.Uint64(raw)))); {

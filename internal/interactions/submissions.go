@@ -2,7 +2,10 @@ package interactions
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
 	"encoding/json"
+	"net/netip"
 
 	"github.com/go-faster/errors"
 
@@ -18,13 +21,14 @@ import (
 	"earshot/internal/wordlist"
 )
 
-// maxWaiting is the maximum length of an organization's moderation queue, more than a moderator reads
-// in a day. A longer queue would bury genuine feedback under a flood.
-const maxWaiting = 1000
-
-// maxWaitingOf is the maximum number of waiting submissions by one author, so that no author fills the
-// queue alone.
-const maxWaitingOf = 20
+const (
+	// maxWaiting is the maximum length of an organization's moderation queue, more than a moderator reads
+	// in a day. A longer queue would bury genuine feedback under a flood.
+	maxWaiting = 1000
+	// The shares of the queue. A flood of one author, of one network or on one board leaves room for
+	// the others.
+	maxWaitingOfAuthor, maxWaitingOfNetwork, maxWaitingOfBoard = 20, maxWaiting / 10, maxWaiting / 2
+)
 
 // mustWait returns the reason for moderation, or "" if the action needs none.
 func (s *Service) mustWait(ctx context.Context, c *change.Change, on *db.Board, w Wanted) (submission.Reason, error) {
@@ -51,28 +55,31 @@ func (s *Service) mustWait(ctx context.Context, c *change.Change, on *db.Board, 
 	return "", nil
 }
 
-// hold puts a visitor's post or comment into the moderation queue. A full queue is problem.Forbidden.
+// hold puts a visitor's post or comment into the moderation queue. A full queue is problem.Forbidden,
+// and so is a used up share of the author, the network or the board.
 func (s *Service) hold(
-	ctx context.Context, c *change.Change, at *Done, who feedback.Visitor, w Wanted, reason submission.Reason,
+	ctx context.Context, c *change.Change, at *Done, who feedback.Visitor, from netip.Prefix, w Wanted, reason submission.Reason,
 ) (*Done, error) {
 	// The lock keeps two visitors from taking the last place.
 	if err := c.LockOrganization(ctx); err != nil {
 		return nil, err
 	}
-	waiting, err := c.Submission.Query().Count(ctx)
-	if err != nil {
-		return nil, errors.Wrap(err, "count what waits")
+	shares := append(sharesOf(at.Board.ID), share{maxWaitingOfAuthor, []predicate.Submission{submission.EmailHash(who.EmailHash)}})
+	network := s.networkHash(c.Caller.Organization.ID, from)
+	if network != nil {
+		shares = append(shares, share{maxWaitingOfNetwork, []predicate.Submission{submission.NetworkHash(network)}})
 	}
-	own, err := c.Submission.Query().Where(submission.EmailHash(who.EmailHash)).Count(ctx)
-	if err != nil {
-		return nil, errors.Wrap(err, "count what waits of the person")
-	}
-	if waiting >= maxWaiting || own >= maxWaitingOf {
+	if room, err := hasRoom(ctx, c.Submission, shares); err != nil {
+		return nil, err
+	} else if !room {
 		return nil, QueueFull()
 	}
 	id := publicid.NewSubmission()
 	row := c.Submission.Create().SetID(id).SetKind(submission.Kind(w.Kind)).SetReason(reason).SetBoardID(at.Board.ID).
 		SetTitle(w.Title).SetBodyText(w.Text).SetEmailHash(who.EmailHash)
+	if network != nil {
+		row.SetNetworkHash(network)
+	}
 	if at.Post != nil {
 		row.SetPostID(at.Post.ID)
 	}
@@ -90,7 +97,18 @@ func (s *Service) hold(
 	return at, nil
 }
 
-// QueueFull is the problem of an organization whose moderation queue is full.
+// networkHash identifies a network within an organization. It is nil for an unknown network.
+func (s *Service) networkHash(of publicid.Organization, from netip.Prefix) []byte {
+	if !from.IsValid() {
+		return nil
+	}
+	mac := hmac.New(sha256.New, s.formKey)
+	mac.Write([]byte("network of submission\x00" + of.String() + "\x00"))
+	mac.Write(networkName(from))
+	return mac.Sum(nil)
+}
+
+// QueueFull is the problem of a moderation queue that accepts no more from a visitor.
 func QueueFull() error {
 	return problem.New(problem.Forbidden, "Too much waits to be looked at just now.").With("reason", queueFull)
 }
@@ -103,13 +121,33 @@ func IsQueueFull(err error) bool {
 	return errors.As(err, &p) && p.Code == problem.Forbidden && p.Details["reason"] == queueFull
 }
 
-// HasRoom reports whether the organization's moderation queue accepts more submissions.
-func (s *Service) HasRoom(ctx context.Context) (bool, error) {
-	waiting, err := s.store.Client().Submission.Query().Count(ctx)
-	if err != nil {
-		return false, errors.Wrap(err, "count what waits")
+// HasRoom reports whether the organization's moderation queue accepts more submissions for a board.
+func (s *Service) HasRoom(ctx context.Context, on publicid.Board) (bool, error) {
+	return hasRoom(ctx, s.store.Client().Submission, sharesOf(on))
+}
+
+// share is a part of the moderation queue, with the maximum number of submissions in it.
+type share struct {
+	most int
+	of   []predicate.Submission
+}
+
+// sharesOf returns the shares that all submissions for a board use.
+func sharesOf(on publicid.Board) []share {
+	return []share{{maxWaiting, nil}, {maxWaitingOfBoard, []predicate.Submission{submission.BoardID(on)}}}
+}
+
+func hasRoom(ctx context.Context, queue *db.SubmissionClient, shares []share) (bool, error) {
+	for _, s := range shares {
+		n, err := queue.Query().Where(s.of...).Count(ctx)
+		if err != nil {
+			return false, errors.Wrap(err, "count the waiting submissions")
+		}
+		if n >= s.most {
+			return false, nil
+		}
 	}
-	return waiting < maxWaiting, nil
+	return true, nil
 }
 
 // Submissions lists the moderation queue, oldest first. The parameter on selects a board, and nil

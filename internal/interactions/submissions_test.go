@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/netip"
 	"regexp"
 	"strings"
 	"sync"
@@ -15,6 +16,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"earshot/internal/change"
 	"earshot/internal/interactions"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
@@ -151,10 +153,10 @@ func TestALinkToAModeratedBoardIsUsedUpByWhatWaits(t *testing.T) {
 	var id publicid.Interaction
 	s.query(t, "SELECT id FROM interactions", &id)
 	token := s.token(t, id)
-	done, err := s.Confirm(s.ctx, token, false, "en")
+	done, err := s.Confirm(s.ctx, token, theirs, false, "en")
 	require.NoError(t, err)
 	require.True(t, done.Waits)
-	_, err = s.Confirm(s.ctx, token, false, "en")
+	_, err = s.Confirm(s.ctx, token, theirs, false, "en")
 	require.True(t, problem.Is(err, problem.NotFound), err)
 	require.Len(t, s.queue(t, ""), 1)
 }
@@ -275,9 +277,13 @@ func TestAtMostAThousandWaitAndALinkForMoreGoesOnCounting(t *testing.T) {
 	t.Parallel()
 	s := moderated(t)
 	id := s.comments(t, "The oldest")
+	for _, name := range []string{"Second", "Third"} {
+		s.Make(t, http.MethodPost, "/v1/boards", object{"name": name})
+	}
 	s.query(t, `WITH more AS (INSERT INTO submissions (id, organization_id, created_at, kind, reason, board_id, post_id, body_text, email_hash)
-		SELECT gen_random_uuid(), organization_id, created_at, kind, reason, board_id, post_id, body_text, sha256(gen_random_uuid()::text::bytea)
-		FROM submissions, generate_series(1, 998) RETURNING 1) SELECT count(*) FROM more`, new(int))
+		SELECT gen_random_uuid(), organization_id, created_at, kind, reason, (SELECT array_agg(id) FROM boards)[1 + i % 3], post_id, body_text,
+			sha256(gen_random_uuid()::text::bytea)
+		FROM submissions, generate_series(1, 998) AS i RETURNING 1) SELECT count(*) FROM more`, new(int))
 	var counted, full atomic.Int32
 	var all sync.WaitGroup
 	for range 6 {
@@ -292,7 +298,7 @@ func TestAtMostAThousandWaitAndALinkForMoreGoesOnCounting(t *testing.T) {
 	}
 	all.Wait()
 	require.Equal(t, []int32{1, 5}, []int32{counted.Load(), full.Load()}, "the last place is taken once")
-	room, err := s.HasRoom(s.ctx)
+	room, err := s.HasRoom(s.ctx, s.board)
 	require.NoError(t, err)
 	require.False(t, room)
 	require.NoError(t, s.Ask(s.ctx, quentin, interactions.Wanted{Kind: interactions.Comment, Post: s.post, Text: "Later"},
@@ -300,11 +306,11 @@ func TestAtMostAThousandWaitAndALinkForMoreGoesOnCounting(t *testing.T) {
 	var link publicid.Interaction
 	s.query(t, "SELECT id FROM interactions", &link)
 	token := s.token(t, link)
-	_, err = s.Confirm(s.ctx, token, false, "en")
+	_, err = s.Confirm(s.ctx, token, theirs, false, "en")
 	require.True(t, problem.Is(err, problem.Forbidden), err)
 	require.False(t, s.writes(t, interactions.Wanted{Kind: interactions.Vote}).Waits, "votes go on")
 	s.Make(t, http.MethodPost, "/v1/submissions/"+id.String()+"/approve", nil)
-	_, err = s.Confirm(s.ctx, token, false, "en")
+	_, err = s.Confirm(s.ctx, token, theirs, false, "en")
 	require.NoError(t, err)
 }
 
@@ -316,9 +322,100 @@ func TestNobodyFillsTheLineAlone(t *testing.T) {
 	}
 	_, err := s.Act(s.ctx, quentin, interactions.Wanted{Kind: interactions.Comment, Post: s.post, Text: "And again"}, "")
 	require.True(t, interactions.IsQueueFull(err), err)
-	room, err := s.HasRoom(s.ctx)
+	room, err := s.HasRoom(s.ctx, s.board)
 	require.NoError(t, err)
 	require.True(t, room, "others write on")
+}
+
+// waits submits a comment of a person from a network to moderation.
+func (s *stage) waits(email string, from netip.Prefix) error {
+	_, err := s.Act(s.ctx, interactions.Visitor{Email: email, Name: "Person", From: from},
+		interactions.Wanted{Kind: interactions.Comment, Post: s.post, Text: "Me too"}, "")
+	return err
+}
+
+// copies multiplies the only waiting submission, each time by another person, with the given network.
+func (s *stage) copies(t *testing.T, n int, network string) {
+	t.Helper()
+	s.query(t, fmt.Sprintf(`WITH more AS (INSERT INTO submissions (id, organization_id, created_at, kind, reason, board_id, post_id, body_text, email_hash, network_hash)
+		SELECT gen_random_uuid(), organization_id, created_at, kind, reason, board_id, post_id, body_text, sha256(gen_random_uuid()::text::bytea), %s
+		FROM submissions, generate_series(1, %d) RETURNING 1) SELECT count(*) FROM more`, network, n), new(int))
+}
+
+func TestANetworkFillsNoMoreThanATenthOfTheQueue(t *testing.T) {
+	t.Parallel()
+	s := moderated(t)
+	require.NoError(t, s.waits("first@example.com", theirs))
+	s.copies(t, 98, "network_hash")
+	require.NoError(t, s.waits("last@example.com", theirs))
+	require.True(t, interactions.IsQueueFull(s.waits("another@example.com", theirs)))
+	require.NoError(t, s.waits("another@example.com", ours))
+}
+
+func TestABoardFillsNoMoreThanHalfOfTheQueue(t *testing.T) {
+	t.Parallel()
+	s := moderated(t)
+	require.NoError(t, s.waits("first@example.com", theirs))
+	s.copies(t, 499, "NULL")
+	require.True(t, interactions.IsQueueFull(s.waits("another@example.com", ours)))
+	room, err := s.HasRoom(s.ctx, s.board)
+	require.NoError(t, err)
+	require.False(t, room)
+	other := publicid.Read[publicid.Board](s.ID(t, "/v1/boards", object{"name": "Other", "public": true, "moderated": true}))
+	_, err = s.Act(s.ctx, quentin, interactions.Wanted{Kind: interactions.Post, Board: other, Title: "Purple mode"}, "")
+	require.NoError(t, err)
+}
+
+func TestOneRequestRejectsAllSubmissionsOfAnAuthorOrANetwork(t *testing.T) {
+	t.Parallel()
+	s := moderated(t)
+	for _, by := range []struct {
+		email string
+		from  netip.Prefix
+	}{
+		{"spam@example.com", theirs}, {"spam@example.com", ours}, {"spam@example.com", theirs}, // by one author
+		{"one@example.com", theirs}, {"two@example.com", theirs}, // from the author's network
+		{"honest@example.com", ours},
+	} {
+		require.NoError(t, s.waits(by.email, by.from))
+	}
+	ids := []string{}
+	for _, w := range s.queue(t, "") {
+		ids = append(ids, w.(object)["id"].(string))
+	}
+	reject := func(id, query string) object {
+		return s.Make(t, http.MethodDelete, "/v1/submissions/"+id+query, nil)
+	}
+	a := s.Refused(t, "ERR_VALIDATION", http.MethodDelete, "/v1/submissions/"+ids[0]+"?alsoFrom=everybody", nil)
+	require.Len(t, a.Fields(), 1)
+	require.Equal(t, "3", fmt.Sprint(reject(ids[0], "?alsoFrom=author")["rejectedCount"]))
+	require.Equal(t, "2", fmt.Sprint(reject(ids[3], "?alsoFrom=network")["rejectedCount"]))
+	require.Equal(t, "1", fmt.Sprint(reject(ids[5], "")["rejectedCount"]))
+	require.Empty(t, s.queue(t, ""))
+	audited := []string{}
+	for _, line := range s.Do(t, http.MethodGet, "/v1/audit", nil).Body["data"].([]any) {
+		if line := line.(object); line["action"] == "rejectSubmission" {
+			audited = append(audited, line["resource"].(object)["id"].(string))
+		}
+	}
+	require.ElementsMatch(t, ids, audited)
+}
+
+func TestARejectionByNetworkStaysWithinTheOrganization(t *testing.T) {
+	t.Parallel()
+	s := moderated(t)
+	require.NoError(t, s.waits("one@example.com", theirs))
+	other := &stage{Tenant: s.App.Tenant(t), Service: s.Service}
+	other.board = publicid.Read[publicid.Board](other.ID(t, "/v1/boards", object{"name": "Ideas", "public": true, "moderated": true}))
+	other.post = publicid.Read[publicid.Post](other.ID(t, "/v1/boards/"+other.board.String()+"/posts", object{"title": "Dark mode"}))
+	other.ctx = change.WithCaller(t.Context(), &change.Caller{Organization: other.Organization})
+	require.NoError(t, other.waits("one@example.com", theirs))
+	id := s.queue(t, "")[0].(object)["id"].(string)
+	require.Equal(t, "1", fmt.Sprint(s.Make(t, http.MethodDelete, "/v1/submissions/"+id+"?alsoFrom=network", nil)["rejectedCount"]))
+	require.Len(t, other.queue(t, ""), 1)
+	var hashes int
+	s.query(t, "SELECT count(DISTINCT network_hash) FROM submissions", &hashes)
+	require.Equal(t, 1, hashes)
 }
 
 func TestWhatWaitsGoesAlongWithAPostThatIsMergedAndGoesWithOneThatIsDeleted(t *testing.T) {

@@ -39,7 +39,7 @@ const (
 type Visitor struct {
 	Email string `json:"email"`
 	Name  string `json:"name"`
-	// From is the network of the current request. It is never stored.
+	// From is the network of the current request. It is stored only as the hash in a submission.
 	From netip.Prefix `json:"-"`
 }
 
@@ -124,7 +124,7 @@ func (s *Service) perform(ctx context.Context, c *change.Change, by Visitor, w W
 		who.OptIn = &feedback.OptIn{Email: by.Email, Name: by.Name, Language: w.Language, At: store.Now()}
 	}
 	if reason != "" {
-		return s.hold(ctx, c, at, who, w, reason)
+		return s.hold(ctx, c, at, who, by.From, w, reason)
 	}
 	return s.appear(ctx, c, at, who, w)
 }

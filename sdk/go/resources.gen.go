@@ -847,8 +847,8 @@ func (p ListSubmissionsParams) query() url.Values {
 //
 // Lists posts and comments that end-users wrote on your web pages, oldest first. They wait until you approve or
 // reject them. A submission waits if its board is moderated, or if it contains one of your `blockedWords`. While
-// it waits, it is in no other list, count, search, event or page. At most 1,000 submissions wait, at most 20 of
-// one person. The web page refuses further ones.
+// it waits, it is in no other list, count, search, event or page. At most 1,000 submissions wait: at most 500 for
+// one board, 100 from one network, and 20 of one person. The web page refuses further ones.
 func (s *SubmissionsService) List(ctx context.Context, params ListSubmissionsParams, options ...CallOption) List[Submission] {
 	r := request{method: "GET", path: "/v1/submissions", query: params.query(), kind: kindPage}
 	return List[Submission]{ctx, s.core, r, options}
@@ -862,13 +862,29 @@ func (s *SubmissionsService) Get(ctx context.Context, submissionID string, optio
 	return data[*Submission](ctx, s.core, r, options)
 }
 
+// RejectSubmissionParams are what Submissions.Reject asks for. What is left zero isn't sent.
+type RejectSubmissionParams struct {
+	// Also reject the other submissions from the same source: `author` is the e-mail address, `network` the
+	// network (an IPv4 address, or an IPv6 network of 56 bits). A network is known for 30 days.
+	AlsoFrom RejectSubmissionAlsoFrom
+}
+
+func (p RejectSubmissionParams) query() url.Values {
+	q := url.Values{}
+	if p.AlsoFrom != "" {
+		q.Set("alsoFrom", string(p.AlsoFrom))
+	}
+	return q
+}
+
 // Reject is DELETE /v1/submissions/{submissionId}: reject a submission.
 //
 // Removes a waiting post or comment for good. The author gets no notice, and no event is emitted. Only an entry in
-// the audit trail records the rejection.
-func (s *SubmissionsService) Reject(ctx context.Context, submissionID string, options ...CallOption) (*DeletedResource, error) {
-	r := request{method: "DELETE", path: "/v1/submissions/{submissionId}", ids: []string{submissionID}, keyed: true}
-	return data[*DeletedResource](ctx, s.core, r, options)
+// the audit trail records the rejection. After a flood, `alsoFrom` removes every waiting submission of the same
+// e-mail address or network, with an entry in the audit trail for each.
+func (s *SubmissionsService) Reject(ctx context.Context, submissionID string, params RejectSubmissionParams, options ...CallOption) (*RejectedSubmission, error) {
+	r := request{method: "DELETE", path: "/v1/submissions/{submissionId}", ids: []string{submissionID}, query: params.query(), keyed: true}
+	return data[*RejectedSubmission](ctx, s.core, r, options)
 }
 
 // Approve is POST /v1/submissions/{submissionId}/approve: approve a submission.

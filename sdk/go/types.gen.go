@@ -208,6 +208,15 @@ const (
 	RecoveryStatusStopped   RecoveryStatus = "stopped"
 )
 
+// RejectSubmissionAlsoFrom is a value of a list, to which more may be added.
+type RejectSubmissionAlsoFrom string
+
+// The values of RejectSubmissionAlsoFrom that this version knows.
+const (
+	RejectSubmissionAlsoFromAuthor  RejectSubmissionAlsoFrom = "author"
+	RejectSubmissionAlsoFromNetwork RejectSubmissionAlsoFrom = "network"
+)
+
 // SubjectRecordKind: The kind of record. A `subscription` is the person's choice of e-mails. More may be added.
 type SubjectRecordKind string
 
@@ -377,7 +386,7 @@ type CreatePostRequest struct {
 
 // CreateTagRequest is the body of a request.
 type CreateTagRequest struct {
-	// The tag's name, trimmed, unique on its board without regard to case.
+	// The tag's name, trimmed, unique on its board without regard to case and width.
 	Name string `json:"name"`
 	// The tag's colour, as #rgb or #rrggbb in either case. The default of a new tag is `#6b7280`, a grey.
 	Color *string `json:"color,omitzero"`
@@ -588,7 +597,7 @@ type UpdatePostRequest struct {
 
 // UpdateTagRequest is the body of a request.
 type UpdateTagRequest struct {
-	// The tag's name, trimmed, unique on its board without regard to case.
+	// The tag's name, trimmed, unique on its board without regard to case and width.
 	Name *string `json:"name,omitzero"`
 	// The tag's colour, as #rgb or #rrggbb in either case. The default of a new tag is `#6b7280`, a grey.
 	Color *string `json:"color,omitzero"`
@@ -2057,6 +2066,28 @@ func (o Recovery) MarshalJSON() ([]byte, error) {
 	return encodeObject(plain(o), o.Extra)
 }
 
+// RejectedSubmission: The result of the rejection.
+type RejectedSubmission struct {
+	// The id of a submission: a post or comment of an end-user that waits for your review.
+	ID string `json:"id"`
+	// The number of rejected submissions, this one included.
+	RejectedCount int64 `json:"rejectedCount"`
+	// Extra has the members that this version doesn't know.
+	Extra map[string]json.RawMessage `json:"-"`
+}
+
+// UnmarshalJSON keeps the members that aren't known, too.
+func (o *RejectedSubmission) UnmarshalJSON(data []byte) error {
+	type plain RejectedSubmission
+	return decodeObject(data, (*plain)(o), &o.Extra)
+}
+
+// MarshalJSON gives the members back that aren't known, too.
+func (o RejectedSubmission) MarshalJSON() ([]byte, error) {
+	type plain RejectedSubmission
+	return encodeObject(plain(o), o.Extra)
+}
+
 // RetractedVote is what the service answers.
 type RetractedVote struct {
 	// The retracted vote; null if there was none.
@@ -2230,7 +2261,7 @@ type Tag struct {
 	ID string `json:"id"`
 	// A board's id.
 	BoardID string `json:"boardId"`
-	// The tag's name, trimmed, unique on its board without regard to case.
+	// The tag's name, trimmed, unique on its board without regard to case and width.
 	Name string `json:"name"`
 	// The tag's colour, as #rrggbb in lower case.
 	Color string `json:"color"`

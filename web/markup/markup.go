@@ -3,10 +3,14 @@ package markup
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
 	"encoding/json"
 	"html"
 	"html/template"
+	"io"
 	"strings"
+	"time"
 
 	"github.com/microcosm-cc/bluemonday"
 	"github.com/yuin/goldmark"
@@ -17,6 +21,7 @@ import (
 	"github.com/yuin/goldmark/util"
 
 	"earshot/web/messages"
+	"earshot/web/pagecache"
 )
 
 // elements are the only elements in the output. Pictures are not allowed, because they would report
@@ -127,15 +132,49 @@ const markdownWork = 100_000_000
 // beginning is the number of characters that are shown of an overlong text.
 const beginning = 1000
 
+// MaxKept bounds the size of all kept texts: some thousand usual comments, or 40 of the longest.
+const MaxKept = 4 << 20
+
+// Converted keeps converted texts, so that a page which is rendered again converts only new texts.
+// The key is a hash of the text, so an edited text is another one. It is safe for concurrent use.
+type Converted struct {
+	kept *pagecache.Expiring[converted]
+}
+
+// converted is the HTML of a text. It costs work from a page's markdownWork.
+type converted struct {
+	html string
+	work int
+}
+
+// NewConverted makes an empty store of converted texts.
+func NewConverted() *Converted {
+	return &Converted{pagecache.NewExpiring(MaxKept, func(c converted) (size int, keep bool) { return len(c.html), len(c.html) <= MaxKept/16 })}
+}
+
+// keptFor is a time after which an unread text is of no use.
+const keptFor = time.Hour
+
+func hashed(document json.RawMessage, plain string) string {
+	sum := sha256.New()
+	_ = binary.Write(sum, binary.BigEndian, uint64(len(document))) // a hash takes everything
+	sum.Write(document)
+	_, _ = io.WriteString(sum, plain)
+	return string(sum.Sum(nil))
+}
+
 // Bodies converts the texts of one page to HTML.
 type Bodies struct {
 	// Words are the messages of the page.
 	Words      *messages.Words
+	kept       *pagecache.Expiring[converted]
 	left, work int
 }
 
-// New makes the Bodies of a page.
-func New(w *messages.Words) *Bodies { return &Bodies{w, bodyRoom, markdownWork} }
+// ForPage makes the Bodies of a page.
+func (c *Converted) ForPage(w *messages.Words) *Bodies {
+	return &Bodies{w, c.kept, bodyRoom, markdownWork}
+}
 
 // HTML converts a body to HTML. It uses the document, or the text if the document shows nothing.
 func (b *Bodies) HTML(document json.RawMessage, plain string) template.HTML {
@@ -147,25 +186,30 @@ func (b *Bodies) safe(document json.RawMessage, plain string) string {
 	if len(document)+len(plain) > b.left {
 		return b.cut(plain)
 	}
-	made := documentHTML(document)
-	if made == "" {
-		made = b.markdown(plain)
+	key := hashed(document, plain)
+	made, known := b.kept.Peek(key)
+	if !known {
+		if made.html = documentHTML(document); made.html == "" {
+			made.work = marks(plain) * len(plain)
+		}
 	}
-	made = sanitizer.Sanitize(made)
-	if len(made) > b.left {
+	// A kept text costs its work, too. So a page looks the same whether its texts are kept or not.
+	if made.work > b.work {
+		made, known = converted{html: sanitizer.Sanitize(typed(plain))}, true
+	}
+	if !known {
+		if made.html == "" {
+			made.html = markdownHTML(plain)
+		}
+		made.html = sanitizer.Sanitize(made.html)
+		b.kept.Put(key, made, time.Now().Add(keptFor))
+	}
+	b.work -= made.work
+	if len(made.html) > b.left {
 		return b.cut(plain)
 	}
-	b.left -= len(made)
-	return made
-}
-
-func (b *Bodies) markdown(text string) string {
-	work := marks(text) * len(text)
-	if work > b.work {
-		return typed(text)
-	}
-	b.work -= work
-	return markdownHTML(text)
+	b.left -= len(made.html)
+	return made.html
 }
 
 // marks counts the characters that a Markdown parser may read twice.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/net/html"
@@ -21,7 +22,7 @@ func english(t testing.TB) *messages.Words {
 
 func shown(t testing.TB, document, plain string) string {
 	t.Helper()
-	b := New(english(t))
+	b := NewConverted().ForPage(english(t))
 	return string(b.HTML(json.RawMessage(document), plain))
 }
 
@@ -84,7 +85,7 @@ func TestMarkdownBecomesHTML(t *testing.T) {
 
 func TestTextsThatComeToTooMuchOnOnePageShowTheirBeginning(t *testing.T) {
 	t.Parallel()
-	b := &Bodies{english(t), 3000, markdownWork}
+	b := &Bodies{english(t), NewConverted().kept, 3000, markdownWork}
 	long := strings.Repeat("ä<", 1200)
 	require.Contains(t, string(b.HTML(nil, "short")), "<p>short</p>")
 	cut := string(b.HTML(nil, long))
@@ -105,7 +106,7 @@ func TestWhatNestsTooDeepIsLeftOutOrShownPlain(t *testing.T) {
 // A slow text is shown as plain text and does not affect the texts beside it.
 func TestTextsThatWouldTakeLongAreShownAsTheyWereTyped(t *testing.T) {
 	t.Parallel()
-	b := New(english(t))
+	b := NewConverted().ForPage(english(t))
 	for _, mark := range []string{">", "*_a", "[a](", "[a](b", "1. "} {
 		hostile := strings.Repeat(mark, 50_000/len(mark))
 		require.Equal(t, "<p>"+sanitizer.Sanitize(html.EscapeString(strings.TrimSpace(hostile)))+"</p>", string(b.HTML(nil, hostile)))
@@ -113,7 +114,7 @@ func TestTextsThatWouldTakeLongAreShownAsTheyWereTyped(t *testing.T) {
 	require.Equal(t, "<p><em>a</em></p>\n", string(b.HTML(nil, "*a*")))
 	require.Equal(t, "<p>a<br>b</p><p>&lt;c&gt;</p>", typed("a\r\nb\n\n\n\n<c>\n"))
 	article := strings.Repeat("Some **bold** words, a [link](https://example.com) and `code`.\n\n", 300)
-	require.Contains(t, string(New(b.Words).HTML(nil, article)), "<strong>bold</strong>", "what people write is far from it")
+	require.Contains(t, string(NewConverted().ForPage(b.Words).HTML(nil, article)), "<strong>bold</strong>", "what people write is far from it")
 }
 
 func TestAnExcerptIsOneLineWithoutMarks(t *testing.T) {
@@ -197,4 +198,28 @@ func FuzzDocumentsNeverYieldMarkupOutsideTheList(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, document string) { safe(t, shown(t, document, "plain")) })
+}
+
+func TestATextIsConvertedOnceForAllPages(t *testing.T) {
+	t.Parallel()
+	texts := NewConverted()
+	first := texts.ForPage(english(t)).HTML(nil, "**bold**")
+	require.Contains(t, string(first), "<strong>bold</strong>")
+	texts.kept.Put(hashed(nil, "**bold**"), converted{html: "<p>kept</p>"}, time.Now().Add(time.Minute))
+	require.Equal(t, "<p>kept</p>", string(texts.ForPage(english(t)).HTML(nil, "**bold**")))
+	require.NotEqual(t, "<p>kept</p>", string(texts.ForPage(english(t)).HTML(nil, "**bold** ")), "an edited text is another one")
+}
+
+func TestAPageLooksTheSameWhetherItsTextsAreKeptOrNot(t *testing.T) {
+	t.Parallel()
+	texts := NewConverted()
+	dear := strings.Repeat("> ", 5000)
+	render := func() (all []string) {
+		page := texts.ForPage(english(t))
+		for range 4 {
+			all = append(all, string(page.HTML(nil, dear)))
+		}
+		return all
+	}
+	require.Equal(t, render(), render())
 }

@@ -51,15 +51,22 @@ func (m *Expiring[T]) Get(ctx context.Context, key string, read func(context.Con
 		if err != nil {
 			return nil, err
 		}
-		one := &expiring[T]{key: key, value: value, until: until}
-		m.keep(one)
-		return one, nil
+		m.Put(key, value, until)
+		return value, nil
 	})
 	if err != nil {
 		var none T
 		return none, err
 	}
-	return found.(*expiring[T]).value, nil
+	return found.(T), nil
+}
+
+// Peek returns the value with the key if the cache has it.
+func (m *Expiring[T]) Peek(key string) (value T, ok bool) {
+	if found := m.find(key); found != nil {
+		return found.value, true
+	}
+	return value, false
 }
 
 func (m *Expiring[T]) find(key string) *expiring[T] {
@@ -78,12 +85,13 @@ func (m *Expiring[T]) find(key string) *expiring[T] {
 	return found
 }
 
-func (m *Expiring[T]) keep(one *expiring[T]) {
-	size, small := m.sizeOf(one.value)
+// Put keeps a value until the given time.
+func (m *Expiring[T]) Put(key string, value T, until time.Time) {
+	size, small := m.sizeOf(value)
 	if !small {
 		return
 	}
-	one.size = size + len(one.key) + expiringOverhead
+	one := &expiring[T]{key: key, value: value, until: until, size: size + len(key) + expiringOverhead}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if e := m.by[one.key]; e != nil {

@@ -4,11 +4,13 @@ package pagecache
 
 import (
 	"context"
+	"net/netip"
 	"time"
 
 	"github.com/go-faster/errors"
 	"go.opentelemetry.io/otel/metric"
 
+	"earshot/internal/inflight"
 	"earshot/internal/memory"
 )
 
@@ -31,44 +33,69 @@ const (
 // ErrBusy means that no slot became free in time.
 var ErrBusy = errors.New("too many pages are being made")
 
-// SlotsOf returns the number of pages that are rendered at the same time. It is half of the
-// processors, but at most a quarter of the database connections. The rest is for the API.
+// SlotsOf returns the number of pages that are rendered at the same time. One organization gets half
+// of them: half of the processors, but at most a quarter of the database connections. The rest is for
+// the API.
 func SlotsOf(processors int, connections int32) int {
-	return max(1, min(processors/2, int(connections/4)))
+	return 2 * max(1, min(processors/2, int(connections/4)))
+}
+
+// Reader identifies for whom a page is rendered. Each network and each organization gets at most half
+// of the slots, and so at most half of the places in the queue for a slot.
+type Reader struct {
+	Network netip.Prefix
+	// Organization is the organization whose page it is, by any name.
+	Organization string
 }
 
 // Cache limits the pages that are rendered at the same time, and keeps each page for a moment.
 type Cache[T any] struct {
-	slots   chan struct{}
-	wait    time.Duration
-	refused metric.Int64Counter
-	kept    *Expiring[T]
+	slots         chan struct{}
+	networks      *inflight.Limit[netip.Prefix]
+	organizations *inflight.Limit[string]
+	wait          time.Duration
+	refused       metric.Int64Counter
+	kept          *Expiring[T]
 }
 
-// New makes a cache with the given slots. A reader waits for a slot for at most wait; 0 means two
-// seconds. The counter refused counts the readers without a slot. size returns the bytes of a page.
+// New makes a cache with the given slots, at least two. A reader waits for a slot for at most wait; 0
+// means two seconds. The counter refused counts the readers without a slot. size returns the bytes of
+// a page.
 func New[T any](slots int, wait time.Duration, refused metric.Int64Counter, size func(T) int) *Cache[T] {
 	if wait == 0 {
 		wait = slotWait
 	}
+	c := withSlots[T](slots, wait, refused)
+	// Only pages that fit into a connection's own memory are kept, because slow readers hold them.
+	c.kept = NewExpiring(MaxKept, func(page T) (bytes int, small bool) { return size(page), size(page) <= memory.FreeAnswer })
+	return c
+}
+
+func withSlots[T any](slots int, wait time.Duration, refused metric.Int64Counter) *Cache[T] {
+	slots = max(2, slots)
 	return &Cache[T]{
-		slots: make(chan struct{}, max(1, slots)), wait: wait, refused: refused,
-		// Only pages that fit into a connection's own memory are kept, because slow readers hold
-		// them.
-		kept: NewExpiring(MaxKept, func(page T) (bytes int, small bool) { return size(page), size(page) <= memory.FreeAnswer }),
+		slots: make(chan struct{}, slots), wait: wait, refused: refused,
+		networks: inflight.NewLimit[netip.Prefix](slots/2, wait), organizations: inflight.NewLimit[string](slots/2, wait),
 	}
 }
 
-// ForActs makes a cache for visitors who act. It has slots of its own, half as many, and keeps no
-// pages.
-func (c *Cache[T]) ForActs() *Cache[T] {
-	return &Cache[T]{slots: make(chan struct{}, max(1, cap(c.slots)/2)), wait: c.wait, refused: c.refused}
-}
+// Apart makes a cache for other visitors. It has slots of its own, half as many, and keeps no pages.
+func (c *Cache[T]) Apart() *Cache[T] { return withSlots[T](cap(c.slots)/2, c.wait, c.refused) }
 
-// Get returns the page with the key: a recent one, the one in progress, or a new one.
-func (c *Cache[T]) Get(ctx context.Context, key string, produce func(context.Context) (T, error)) (T, error) {
+// Get returns the page with the key: a recent one, the one in progress, or a new one. It returns
+// ErrBusy if no slot becomes free in time. A network waits for its own slots before it joins readers
+// of other networks, so these never wait for its share.
+func (c *Cache[T]) Get(ctx context.Context, by Reader, key string, produce func(context.Context) (T, error)) (page T, err error) {
+	if found := c.kept.find(key); found != nil {
+		return found.value, nil
+	}
+	leave, err := c.networks.Acquire(ctx, by.Network)
+	if err != nil {
+		return page, c.busy(ctx, err)
+	}
+	defer leave()
 	return c.kept.Get(ctx, key, func(ctx context.Context) (page T, until time.Time, err error) {
-		page, err = c.InSlot(ctx, func(ctx context.Context) (T, error) {
+		page, err = c.inSlotOf(ctx, by.Organization, func(ctx context.Context) (T, error) {
 			until = time.Now().Add(pageFresh) // counts from the start of the read
 			return produce(ctx)
 		})
@@ -77,13 +104,35 @@ func (c *Cache[T]) Get(ctx context.Context, key string, produce func(context.Con
 }
 
 // InSlot renders a page in a slot. It returns ErrBusy if no slot becomes free in time.
-func (c *Cache[T]) InSlot(ctx context.Context, produce func(context.Context) (T, error)) (page T, err error) {
+func (c *Cache[T]) InSlot(ctx context.Context, by Reader, produce func(context.Context) (T, error)) (page T, err error) {
+	leave, err := c.networks.Acquire(ctx, by.Network)
+	if err != nil {
+		return page, c.busy(ctx, err)
+	}
+	defer leave()
+	return c.inSlotOf(ctx, by.Organization, produce)
+}
+
+func (c *Cache[T]) inSlotOf(ctx context.Context, organization string, produce func(context.Context) (T, error)) (page T, err error) {
+	leave, err := c.organizations.Acquire(ctx, organization)
+	if err != nil {
+		return page, c.busy(ctx, err)
+	}
+	defer leave()
 	if !c.slot() {
-		c.refused.Add(ctx, 1)
-		return page, ErrBusy
+		return page, c.busy(ctx, ErrBusy)
 	}
 	defer func() { <-c.slots }()
 	return produce(ctx)
+}
+
+// busy returns the error of a reader without a slot. A reader that has left is not counted.
+func (c *Cache[T]) busy(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return err
+	}
+	c.refused.Add(ctx, 1)
+	return ErrBusy
 }
 
 // slot waits for a slot and reports whether it got one.

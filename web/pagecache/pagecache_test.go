@@ -2,7 +2,9 @@ package pagecache
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
+	"net/netip"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -21,6 +23,16 @@ func newCache(slots int) *Cache[string] {
 	return New(slots, 0, noop.Int64Counter{}, func(page string) int { return len(page) })
 }
 
+var readers atomic.Uint32
+
+// some returns a reader in a network and of an organization that no other reader has.
+func some() Reader {
+	var address [4]byte
+	binary.BigEndian.PutUint32(address[:], readers.Add(1))
+	network := netip.PrefixFrom(netip.AddrFrom4(address), 32)
+	return Reader{Network: network, Organization: network.String()}
+}
+
 func answering(text string) func(context.Context) (string, error) {
 	return func(context.Context) (string, error) { return text, nil }
 }
@@ -36,7 +48,7 @@ func TestAPageThatManyReadIsMadeOnceASecond(t *testing.T) {
 			return answering(fmt.Sprint(made.Add(1)))(ctx)
 		}
 		read := func() string {
-			a, err := c.Get(t.Context(), "key", slow)
+			a, err := c.Get(t.Context(), some(), "key", slow)
 			require.NoError(t, err)
 			return a
 		}
@@ -60,7 +72,7 @@ func TestOnlySoManyPagesAreMadeAtOnceAndWhoWaitsForLongIsRefused(t *testing.T) {
 		var all sync.WaitGroup
 		for i := range 2 {
 			all.Go(func() {
-				_, err := c.Get(t.Context(), fmt.Sprint("slow", i), func(ctx context.Context) (string, error) {
+				_, err := c.Get(t.Context(), some(), fmt.Sprint("slow", i), func(ctx context.Context) (string, error) {
 					<-over
 					return answering("slow")(ctx)
 				})
@@ -69,11 +81,11 @@ func TestOnlySoManyPagesAreMadeAtOnceAndWhoWaitsForLongIsRefused(t *testing.T) {
 		}
 		synctest.Wait()
 		began := time.Now()
-		_, err := c.Get(t.Context(), "other", answering("other"))
+		_, err := c.Get(t.Context(), some(), "other", answering("other"))
 		require.ErrorIs(t, err, ErrBusy)
 		require.Equal(t, slotWait, time.Since(began))
 		all.Go(func() {
-			_, err := c.Get(t.Context(), "other", answering("other"))
+			_, err := c.Get(t.Context(), some(), "other", answering("other"))
 			require.NoError(t, err, "a slot became free in time")
 		})
 		synctest.Wait()
@@ -82,15 +94,74 @@ func TestOnlySoManyPagesAreMadeAtOnceAndWhoWaitsForLongIsRefused(t *testing.T) {
 	})
 }
 
+// A flood of requests for different pages comes from one network, or from many networks for the pages
+// of one organization.
+func TestAFloodLeavesHalfOfTheSlotsToOthers(t *testing.T) {
+	t.Parallel()
+	one := some()
+	for name, flooding := range map[string]func() Reader{
+		"of one network":      func() Reader { return Reader{Network: one.Network, Organization: some().Organization} },
+		"of one organization": func() Reader { return Reader{Network: some().Network, Organization: one.Organization} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				c := newCache(4)
+				dear := func(context.Context) (string, error) { time.Sleep(time.Minute); return "dear", nil }
+				var all sync.WaitGroup
+				var refused atomic.Int32
+				for i := range 50 {
+					all.Go(func() {
+						if _, err := c.Get(t.Context(), flooding(), fmt.Sprint("flood", i), dear); errors.Is(err, ErrBusy) {
+							refused.Add(1)
+						}
+					})
+				}
+				synctest.Wait()
+				began := time.Now()
+				for i := range 50 {
+					_, err := c.Get(t.Context(), some(), fmt.Sprint("other", i), answering("other"))
+					require.NoError(t, err)
+				}
+				require.Zero(t, time.Since(began), "nobody else waits")
+				all.Wait()
+				require.EqualValues(t, 48, refused.Load())
+			})
+		})
+	}
+}
+
+// A network whose share is used up requests the page that everybody reads.
+func TestAPopularPageDoesNotWaitForAFloodedNetwork(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newCache(2)
+		flooding := some()
+		var all sync.WaitGroup
+		for _, key := range []string{"dear", "popular"} {
+			all.Go(func() {
+				_, _ = c.Get(t.Context(), flooding, key, func(context.Context) (string, error) { time.Sleep(time.Minute); return key, nil })
+			})
+			synctest.Wait()
+		}
+		began := time.Now()
+		page, err := c.Get(t.Context(), some(), "popular", answering("popular"))
+		require.NoError(t, err)
+		require.Equal(t, "popular", page)
+		require.Zero(t, time.Since(began))
+		all.Wait()
+	})
+}
+
 func TestWhatFailedIsMadeAgainAndAReaderWhoLeavesDisturbsNobody(t *testing.T) {
 	t.Parallel()
 	c := newCache(1)
 	broken := errors.New("broken")
-	_, err := c.Get(t.Context(), "key", func(context.Context) (string, error) { return "", broken })
+	_, err := c.Get(t.Context(), some(), "key", func(context.Context) (string, error) { return "", broken })
 	require.ErrorIs(t, err, broken)
 	left, leave := context.WithCancel(t.Context())
 	leave()
-	a, err := c.Get(left, "key", func(ctx context.Context) (string, error) {
+	a, err := c.Get(left, some(), "key", func(ctx context.Context) (string, error) {
 		require.NoError(t, ctx.Err())
 		return answering("whole")(ctx)
 	})
@@ -103,13 +174,13 @@ func TestWhatIsKeptHasAnEnd(t *testing.T) {
 	c := newCache(1)
 	text := strings.Repeat("x", memory.FreeAnswer-100)
 	for i := range 2 * MaxKept / len(text) {
-		_, err := c.Get(t.Context(), fmt.Sprint(i), answering(text))
+		_, err := c.Get(t.Context(), some(), fmt.Sprint(i), answering(text))
 		require.NoError(t, err)
 		require.LessOrEqual(t, c.kept.size, MaxKept)
 	}
 	require.Greater(t, c.kept.size, MaxKept-2*len(text))
 	require.Len(t, c.kept.by, c.kept.recent.Len())
-	_, err := c.Get(t.Context(), "large", answering(text+text))
+	_, err := c.Get(t.Context(), some(), "large", answering(text+text))
 	require.NoError(t, err)
 	require.Nil(t, c.kept.find("large"), "slow readers would hold more of it than their connections have")
 }
@@ -121,7 +192,7 @@ func TestAPageIsNeverOlderThanASecondWithWhatItWasMadeOf(t *testing.T) {
 		began := time.Now()
 		// The content of a page is the time at which its board was read.
 		get := func(page string) (read time.Duration) {
-			a, err := c.Get(t.Context(), page, func(ctx context.Context) (string, error) {
+			a, err := c.Get(t.Context(), some(), page, func(ctx context.Context) (string, error) {
 				return Shared(ctx, boards, false, "board", func(context.Context) (string, error) {
 					return time.Since(began).String(), nil
 				})
@@ -147,9 +218,9 @@ func TestAPageIsNeverOlderThanASecondWithWhatItWasMadeOf(t *testing.T) {
 
 func TestReadersLeaveHalfOfTheProcessorsAndMostConnectionsToTheAPI(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, 1, SlotsOf(1, 20), "without a slot there would be no pages")
-	require.Equal(t, 1, SlotsOf(2, 20))
-	require.Equal(t, 4, SlotsOf(8, 20))
-	require.Equal(t, 5, SlotsOf(64, 20))
-	require.Equal(t, 1, SlotsOf(8, 3))
+	require.Equal(t, 2, SlotsOf(1, 20), "without a slot for each organization there would be no pages")
+	require.Equal(t, 2, SlotsOf(2, 20))
+	require.Equal(t, 8, SlotsOf(8, 20))
+	require.Equal(t, 10, SlotsOf(64, 20))
+	require.Equal(t, 2, SlotsOf(8, 3))
 }

@@ -830,7 +830,7 @@ class Tags:
 
         Args:
             board_id: A board's id.
-            name: The tag's name, trimmed, unique on its board without regard to case.
+            name: The tag's name, trimmed, unique on its board without regard to case and width.
             color: The tag's colour, as #rgb or #rrggbb in either case. The default of a new tag is
                 `#6b7280`, a grey.
         """
@@ -871,7 +871,7 @@ class Tags:
         Args:
             board_id: A board's id.
             tag_id: A tag's id.
-            name: The tag's name, trimmed, unique on its board without regard to case.
+            name: The tag's name, trimmed, unique on its board without regard to case and width.
             color: The tag's colour, as #rgb or #rrggbb in either case. The default of a new tag is
                 `#6b7280`, a grey.
         """
@@ -1666,8 +1666,8 @@ class Submissions:
         Lists posts and comments that end-users wrote on your web pages, oldest first. They wait
         until you approve or reject them. A submission waits if its board is moderated, or if it
         contains one of your `blockedWords`. While it waits, it is in no other list, count, search,
-        event or page. At most 1,000 submissions wait, at most 20 of one person. The web page
-        refuses further ones.
+        event or page. At most 1,000 submissions wait: at most 500 for one board, 100 from one
+        network, and 20 of one person. The web page refuses further ones.
 
         Args:
             board_id: Only submissions for this board.
@@ -1722,24 +1722,33 @@ class Submissions:
         self,
         submission_id: str,
         *,
+        also_from: Optional[model.RejectSubmissionAlsoFrom] = None,
         idempotency_key: Optional[str] = None,
         timeout: Optional[float] = None,
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
-    ) -> model.DeletedResource:
+    ) -> model.RejectedSubmission:
         """Reject a submission.
 
         Removes a waiting post or comment for good. The author gets no notice, and no event is
-        emitted. Only an entry in the audit trail records the rejection.
+        emitted. Only an entry in the audit trail records the rejection. After a flood, `alsoFrom`
+        removes every waiting submission of the same e-mail address or network, with an entry in the
+        audit trail for each.
 
         Args:
             submission_id: A submission's id.
+            also_from: Also reject the other submissions from the same source: `author` is the
+                e-mail address, `network` the network (an IPv4 address, or an IPv6 network of 56
+                bits). A network is known for 30 days.
         """
         return await self._driver.send(
             Call(
                 "DELETE",
                 path("/v1/submissions/{}", submission_id=submission_id),
-                data(model.DeletedResource),
+                data(model.RejectedSubmission),
+                query={
+                    "alsoFrom": also_from,
+                },
                 keyed=True,
                 idempotency_key=idempotency_key,
                 timeout=timeout,

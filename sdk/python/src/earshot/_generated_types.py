@@ -25,6 +25,7 @@ __all__ = [
     "PostSort",
     "PostStatus",
     "RecoveryStatus",
+    "RejectSubmissionAlsoFrom",
     "SubjectRecordKind",
     "SubjectRequestKind",
     "SubjectRequestStatus",
@@ -78,6 +79,7 @@ __all__ = [
     "PostRevenue",
     "PostStatusChangedEvent",
     "Recovery",
+    "RejectedSubmission",
     "RetractedVote",
     "RichText",
     "SubjectRecord",
@@ -264,6 +266,11 @@ RecoveryStatus = Literal[
     "stopped",
 ]
 """`running` while replays remain; `completed` and `stopped` are final."""
+
+RejectSubmissionAlsoFrom = Literal[
+    "author",
+    "network",
+]
 
 SubjectRecordKind = Literal[
     "contact",
@@ -1618,6 +1625,20 @@ class Recovery:
 
 
 @dataclass(frozen=True)
+class RejectedSubmission:
+    """The result of the rejection."""
+
+    id: str
+    """The id of a submission: a post or comment of an end-user that waits for your review."""
+
+    rejected_count: int
+    """The number of rejected submissions, this one included."""
+
+    extra: Mapping[str, Any] = dataclasses.field(default_factory=_nothing)
+    """Members that came after this version of the SDK, as they came."""
+
+
+@dataclass(frozen=True)
 class RetractedVote:
     id: Optional[str]
     """The retracted vote; null if there was none."""
@@ -1765,7 +1786,7 @@ class Tag:
     """A board's id."""
 
     name: str
-    """The tag's name, trimmed, unique on its board without regard to case."""
+    """The tag's name, trimmed, unique on its board without regard to case and width."""
 
     color: str
     """The tag's colour, as #rrggbb in lower case."""

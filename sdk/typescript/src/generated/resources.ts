@@ -73,6 +73,8 @@ import type {
   RecoverWebhookRequest,
   Recovery,
   RecoveryList,
+  RejectSubmissionQuery,
+  RejectedSubmission,
   ReplaceLinkedPostsRequest,
   ReplaceWidgetOriginsRequest,
   RetractVoteQuery,
@@ -740,8 +742,8 @@ export class SubmissionsResource {
    *
    * Lists posts and comments that end-users wrote on your web pages, oldest first. They wait until you approve or
    * reject them. A submission waits if its board is moderated, or if it contains one of your `blockedWords`. While
-   * it waits, it is in no other list, count, search, event or page. At most 1,000 submissions wait, at most 20 of
-   * one person. The web page refuses further ones.
+   * it waits, it is in no other list, count, search, event or page. At most 1,000 submissions wait: at most 500 for
+   * one board, 100 from one network, and 20 of one person. The web page refuses further ones.
    */
   list(query?: ListSubmissionsQuery, options?: CallOptions): List<Submission, SubmissionList> {
     return new List(this.#transport, { method: "GET", path: "/v1/submissions", query }, options);
@@ -762,12 +764,13 @@ export class SubmissionsResource {
    * Reject a submission.
    *
    * Removes a waiting post or comment for good. The author gets no notice, and no event is emitted. Only an entry in
-   * the audit trail records the rejection.
+   * the audit trail records the rejection. After a flood, `alsoFrom` removes every waiting submission of the same
+   * e-mail address or network, with an entry in the audit trail for each.
    *
    * @param submissionId A submission's id.
    */
-  reject(submissionId: string, options?: WriteOptions): Call<DeletedResource> {
-    return this.#transport.call({ method: "DELETE", path: "/v1/submissions/{submissionId}", ids: { submissionId }, keyed: true }, options);
+  reject(submissionId: string, query?: RejectSubmissionQuery, options?: WriteOptions): Call<RejectedSubmission> {
+    return this.#transport.call({ method: "DELETE", path: "/v1/submissions/{submissionId}", ids: { submissionId }, query, keyed: true }, options);
   }
 
   /**

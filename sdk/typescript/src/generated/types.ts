@@ -122,6 +122,9 @@ export type PostStatus = "open" | "under_review" | "planned" | "in_progress" | "
  */
 export type RecoveryStatus = "running" | "completed" | "stopped" | (string & {});
 
+/** More values may come. */
+export type RejectSubmissionAlsoFrom = "author" | "network" | (string & {});
+
 /**
  * The kind of record. A `subscription` is the person's choice of e-mails. More may be added.
  *
@@ -640,7 +643,7 @@ export interface CreatePostRequest {
 }
 
 export interface CreateTagRequest {
-  /** The tag's name, trimmed, unique on its board without regard to case. */
+  /** The tag's name, trimmed, unique on its board without regard to case and width. */
   name: string;
   /** The tag's colour, as #rgb or #rrggbb in either case. The default of a new tag is `#6b7280`, a grey. */
   color?: string | undefined;
@@ -1248,6 +1251,14 @@ export interface RecoveryList {
   nextCursor: string | null;
 }
 
+/** The result of the rejection. */
+export interface RejectedSubmission {
+  /** The id of a submission: a post or comment of an end-user that waits for your review. */
+  id: string;
+  /** The number of rejected submissions, this one included. */
+  rejectedCount: number;
+}
+
 export interface ReplaceLinkedPostsRequest {
   /** Ids of all posts to link, in order. Repeated ids count once. */
   postIds: string[];
@@ -1372,7 +1383,7 @@ export interface Tag {
   id: string;
   /** A board's id. */
   boardId: string;
-  /** The tag's name, trimmed, unique on its board without regard to case. */
+  /** The tag's name, trimmed, unique on its board without regard to case and width. */
   name: string;
   /** The tag's colour, as #rrggbb in lower case. */
   color: string;
@@ -1502,7 +1513,7 @@ export interface UpdatePostRequest {
 }
 
 export interface UpdateTagRequest {
-  /** The tag's name, trimmed, unique on its board without regard to case. */
+  /** The tag's name, trimmed, unique on its board without regard to case and width. */
   name?: string | undefined;
   /** The tag's colour, as #rgb or #rrggbb in either case. The default of a new tag is `#6b7280`, a grey. */
   color?: string | undefined;
@@ -1887,6 +1898,15 @@ export interface ListSubmissionsQuery {
   cursor?: string | undefined;
   /** The maximum number of items on a page. */
   limit?: number | undefined;
+}
+
+/** What `submissions.reject` may be asked with. */
+export interface RejectSubmissionQuery {
+  /**
+   * Also reject the other submissions from the same source: `author` is the e-mail address, `network` the
+   * network (an IPv4 address, or an IPv6 network of 56 bits). A network is known for 30 days.
+   */
+  alsoFrom?: RejectSubmissionAlsoFrom | undefined;
 }
 
 /** What `changelog.list` may be asked with. */

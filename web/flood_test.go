@@ -1,0 +1,101 @@
+package web_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"earshot/internal/interactions"
+	"earshot/internal/testkit/apptest"
+)
+
+// flood sends requests on 50 connections from one network until stop. It returns the statuses.
+func (n *tenant) flood(t *testing.T, paths []string, cookie string) (stop func() map[int]int) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	client := &http.Client{Transport: &http.Transport{MaxConnsPerHost: 50, MaxIdleConnsPerHost: 50}}
+	var (
+		all      sync.WaitGroup
+		mu       sync.Mutex
+		statuses = map[int]int{}
+		sent     atomic.Int64
+	)
+	for range 50 {
+		all.Go(func() {
+			for ctx.Err() == nil {
+				i := sent.Add(1)
+				path := fmt.Sprintf("%s?q=%d&status=%d", paths[int(i)%len(paths)], i, i)
+				r, err := http.NewRequestWithContext(ctx, http.MethodGet, n.App.URL+path, nil)
+				if err != nil {
+					return
+				}
+				r.Header.Set("X-Forwarded-For", "203.0.113.7")
+				r.Header.Set("Cookie", cookie)
+				a, err := client.Do(r)
+				if err != nil {
+					continue // the flood is over
+				}
+				_, _ = io.Copy(io.Discard, a.Body)
+				_ = a.Body.Close()
+				mu.Lock()
+				statuses[a.StatusCode]++
+				mu.Unlock()
+			}
+		})
+	}
+	stop = sync.OnceValue(func() map[int]int {
+		cancel()
+		all.Wait()
+		client.CloseIdleConnections()
+		return statuses
+	})
+	t.Cleanup(func() { stop() })
+	return stop
+}
+
+// One client requests many pages that are expensive to render. Some of its connections have the cookie
+// of a visitor, so they use the slots of visitors who act.
+func TestAFloodOfOneClientKeepsNoOtherOrganizationFromItsPages(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	app := apptest.Start(t, apptest.Options{Worker: true, Environ: []string{
+		"EARSHOT_MAIL_DIR=" + dir, "EARSHOT_PUBLIC_ORIGIN=" + mailOrigin, "EARSHOT_TRUSTED_PROXIES=127.0.0.0/8",
+	}})
+	theirs := newReader(t, app, dir)
+	attacked := (&tenant{Tenant: app.Tenant(t)}).public(t)
+	var posts []string
+	for i := range 3 {
+		id := attacked.post(t, fmt.Sprint("Post ", i), object{"body": object{"text": strings.Repeat("> ", 5000)}})
+		for range 3 {
+			attacked.Make(t, http.MethodPost, "/v1/posts/"+id+"/comments", object{"body": object{"text": strings.Repeat("> ", 5000)}})
+		}
+		posts = append(posts, attacked.at+"/"+fmt.Sprint("post-", i))
+	}
+	paths := append(posts, attacked.at, attacked.at+"/-/image.png", attacked.home)
+	cookie := "earshot_visitor=" + app.Interactions.Remember(attacked.Organization.ID, interactions.Visitor{Email: "eve@example.com", Name: "Eve"})
+	for name, header := range map[string]string{"as a reader": "", "as a visitor who acts": cookie} {
+		t.Run(name, func(t *testing.T) {
+			stop := attacked.flood(t, paths, header)
+			from := []string{"X-Forwarded-For", "198.51.100.7", "Origin", mailOrigin}
+			for i := range 10 {
+				for _, path := range []string{theirs.home, theirs.at, fmt.Sprintf("%s?q=word%d", theirs.at, i), theirs.at + "/dark-mode", theirs.at + "/-/new", theirs.preferences} {
+					a := theirs.do(t, http.MethodGet, path, nil, from...)
+					require.Equal(t, http.StatusOK, a.StatusCode, path)
+				}
+				a := theirs.do(t, http.MethodPost, theirs.unsubscribe, url.Values{"List-Unsubscribe": {"One-Click"}}, from...)
+				require.Equal(t, http.StatusOK, a.StatusCode)
+			}
+			statuses := stop()
+			t.Log(statuses)
+			require.NotZero(t, statuses[http.StatusOK])
+		})
+	}
+}
