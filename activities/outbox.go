@@ -105,7 +105,8 @@ func (p SweepParams) grace() time.Duration {
 	return time.Since(p.Before)
 }
 
-// SweepResult counts the findings of the sweep.
+// SweepResult counts the findings of the sweep. An activity that is retried counts only the findings
+// of its last try, because the earlier tries have restarted theirs.
 type SweepResult struct {
 	// NeverStarted counts deliveries without a workflow, Lost those whose workflow is no longer
 	// open.

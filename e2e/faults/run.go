@@ -17,9 +17,10 @@ import (
 )
 
 const (
-	// quietTime bounds the wait for the last delivery. It covers a backlog of mostPending, the
-	// leases and retries of killed attempts, and a sweep or two.
-	quietTime = 5 * time.Minute
+	// quietTime bounds the wait for the last delivery. It covers a backlog of mostPending, and the
+	// leases and retries of killed attempts. It also covers the five minutes after which the sweep no
+	// longer trusts Temporal's list, and a sweep or two.
+	quietTime = 8 * time.Minute
 	// maxAttempts is the limit of attempts of a delivery. disabledAfter is how many permanent
 	// failures in a row disable a webhook (specification, Delivery and retries).
 	maxAttempts   = 5
@@ -174,11 +175,26 @@ func (r *run) quiet(whole context.Context, f *figures) error {
 		}
 		if err := pause(ctx, time.Second); err != nil {
 			if whole.Err() == nil {
-				f.violation("%d are still pending after %s", n, quietTime) // The checker lists them.
+				f.violation("%d are still pending after %s: %s", n, quietTime, r.waiting(whole))
 			}
 			return whole.Err()
 		}
 	}
+}
+
+// waiting describes up to ten of the rows that keep a run from being quiet.
+func (r *run) waiting(ctx context.Context) string {
+	var rows string
+	err := r.ask(ctx, []any{&rows}, `SELECT coalesce(string_agg(what, '; '), 'none by now') FROM (
+		SELECT format('delivery %s of run %s, %s attempts, due at %s, lease until %s', id, workflow_id, attempt_count, next_attempt_at, lease_until) AS what
+		FROM deliveries WHERE status = 'pending'
+		UNION ALL SELECT format('recovery %s', id) FROM recoveries WHERE status = 'running'
+		UNION ALL SELECT format('interaction %s, due at %s, made at %s', id, due_at, created_at) FROM interactions WHERE due_at < expires_at
+		LIMIT 10) AS waiting`)
+	if err != nil {
+		return err.Error()
+	}
+	return rows
 }
 
 // check waits for quiet and compares the ledger with the database.
