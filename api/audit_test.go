@@ -71,7 +71,7 @@ func TestEveryWriteLeavesALineInTheAuditTrailOrIsAnEndUsers(t *testing.T) {
 
 // The story first sends each request with a wrong If-Match, which is refused. It then sends the
 // request as intended, and repeats it with the same Idempotency-Key.
-func TestEveryChangeLeavesOneLineInTheAuditTrailAndWhatIsRefusedOrRepeatedNone(t *testing.T) {
+func TestAChangeLeavesExactlyOneAuditEntryDespiteRefusalsAndRepeats(t *testing.T) {
 	t.Parallel()
 	s := newStory(t)
 	s.whole()
@@ -101,7 +101,7 @@ func TestEveryChangeLeavesOneLineInTheAuditTrailAndWhatIsRefusedOrRepeatedNone(t
 func TestTheAuditTrail(t *testing.T) {
 	t.Parallel()
 	together(t, apptest.Options{}, map[string]func(*testing.T, *apptest.App){
-		"has no line of what changes nothing":                   auditNothing,
+		"has no entry for a request that changes nothing":       auditNothing,
 		"is filtered by actor, actions, resource and time":      auditFilters,
 		"has nothing of others, and refuses a filter amiss":     auditRefuses,
 		"is removed after a year":                               auditExpires,

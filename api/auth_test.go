@@ -16,13 +16,13 @@ import (
 func TestAKey(t *testing.T) {
 	t.Parallel()
 	together(t, apptest.Options{Alone: true}, map[string]func(*testing.T, *apptest.App){
-		"is wanted by every operation":                                                               everyOperationWantsAKey,
-		"is refused when it isn't one of ours":                                                       badCredentials,
-		"is taken whatever the case of the scheme":                                                   bearerHasNoCase,
-		"is refused everywhere within a second of its end":                                           endedKeys,
-		"with the scope read reads and doesn't write":                                                scopes,
-		"tells who it belongs to":                                                                    me,
-		"of a read-only organization reads and is refused for writing, but for what stops something": readOnly,
+		"is wanted by every operation":                                                   everyOperationWantsAKey,
+		"is refused when it isn't one of ours":                                           badCredentials,
+		"is accepted with the scheme in any case":                                        bearerHasNoCase,
+		"is refused everywhere within a second of its end":                               endedKeys,
+		"with the scope read reads and doesn't write":                                    scopes,
+		"tells its member and organization":                                              me,
+		"of a read-only organization reads, and writes only to stop or revoke something": readOnly,
 	})
 }
 

@@ -48,13 +48,13 @@ func suppressed(t *testing.T, n *apptest.Tenant) any {
 	return found[0].(object)["suppressed"]
 }
 
-func TestWithoutASecretNobodyTellsOfBounces(t *testing.T) {
+func TestTheBounceEndpointIsAbsentWithoutASecret(t *testing.T) {
 	t.Parallel()
 	n := apptest.Start(t, apptest.Options{}).Tenant(t)
 	require.Equal(t, http.StatusNotFound, n.Do(t, http.MethodPost, "/mail/bounces", object{"addresses": []string{"a@example.com"}}).Status)
 }
 
-func TestOnlyWhoMayBeMailedIsASubscriber(t *testing.T) {
+func TestOnlyContactsThatMayBeMailedAreSubscribers(t *testing.T) {
 	t.Parallel()
 	n := apptest.Start(t, apptest.Options{}).Tenant(t)
 	n.Make(t, http.MethodPost, "/v1/contacts", object{"email": "admin@example.com"})

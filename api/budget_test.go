@@ -24,7 +24,7 @@ func TestABudgetOfTwoRequests(t *testing.T) {
 		"is each key's own":                              budgetPerKey,
 		"is spent by requests that are refused, too":     budgetOfRefusedRequests,
 		"gives way to one that a key has of its own":     budgetOfAKey,
-		"isn't needed for what takes no key":             noBudgetWithoutKey,
+		"isn't needed for paths that take no key":        noBudgetWithoutKey,
 		"that is used up keeps a request from happening": budgetKeepsFromHappening,
 		"lets two of 64 requests pass that come at once": budgetOfManyAtOnce,
 	})
@@ -123,7 +123,7 @@ func budgetKeepsFromHappening(t *testing.T, app *apptest.App) {
 	unchanged(t)
 }
 
-func TestRequestsAreAnsweredWhileNobodyGetsAtTheBudgets(t *testing.T) {
+func TestRequestsAreLimitedLocallyWhileTheBudgetTableIsLocked(t *testing.T) {
 	t.Parallel()
 	app := apptest.Start(t, apptest.Options{Environ: []string{"EARSHOT_RATE_LIMIT=3"}})
 	n := app.Tenant(t)

@@ -27,9 +27,9 @@ func TestAConditionalRequest(t *testing.T) {
 	together(t, apptest.Options{}, map[string]func(*testing.T, *apptest.App){
 		"loses no update of several that read and write at once": conditionalAtOnce,
 		"goes on with the ETag of the change before":             conditionalChain,
-		"sees what else a GET would show":                        conditionalVote,
+		"compares all that a GET shows, also the votes":          conditionalVote,
 		"takes any of several tags, or an asterisk":              conditionalTags,
-		"says what is wrong with its header":                     conditionalForm,
+		"reports a malformed header":                             conditionalForm,
 		"is repeated exactly, though the tag is past":            conditionalReplay,
 	})
 }

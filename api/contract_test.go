@@ -210,7 +210,7 @@ func TestUnknownMembersOfARequestAreAllowed(t *testing.T) {
 	}
 }
 
-func TestEveryOperationSaysWhatAnIntegratorMustKnow(t *testing.T) {
+func TestEveryOperationHasAUniqueIDAndDocumentation(t *testing.T) {
 	t.Parallel()
 	c := load(t)
 	ids := map[string]bool{}

@@ -123,7 +123,7 @@ func TestTheGuideHasTheLimitsOfTheContractAndOfTheCode(t *testing.T) {
 	}
 }
 
-func TestWhatIsDeprecatedInTheContractIsInTheChangelogOfTheAPI(t *testing.T) {
+func TestTheAPIChangelogListsEachDeprecatedOperation(t *testing.T) {
 	t.Parallel()
 	for path, item := range load(t).Paths.Map() {
 		for method, o := range item.Operations() {

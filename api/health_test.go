@@ -48,7 +48,7 @@ func TestHoweverManyAskWhetherItIsReadyTheServiceLooksOnceASecond(t *testing.T) 
 }
 
 // A client that leaves must not cancel the answer of another client.
-func TestWhoAsksWhetherItIsReadyAndLeavesSpoilsNoAnswer(t *testing.T) {
+func TestAClientThatLeavesCancelsNoReadinessCheck(t *testing.T) {
 	t.Parallel()
 	log := testkit.NewLogs().Logger()
 	handler, err := api.New(api.UseCases{}, api.Options{RateLimit: 1, Log: log, Checks: []api.Check{{

@@ -51,7 +51,7 @@ WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&waiting)
 
 // One request waits for the post with one connection. Later requests wait for that request, and are
 // refused after some seconds.
-func TestRequestsThatWaitForAHotPostKeepNobodyElseWaiting(t *testing.T) {
+func TestRequestsThatWaitForAHotPostBlockNoOtherRequest(t *testing.T) {
 	t.Parallel()
 	app := apptest.Start(t, apptest.Options{})
 	n, other := newFixture(t, app), newFixture(t, app)

@@ -33,8 +33,8 @@ func TestAnIdempotencyKey(t *testing.T) {
 	together(t, apptest.Options{}, map[string]func(*testing.T, *apptest.App){
 		"is refused with another body":                               keyWithAnotherBody,
 		"is apart for each method, path and API key":                 keyElsewhere,
-		"isn't kept for what was refused":                            keyOfARefusal,
-		"has one effect for all who send it at once":                 keyAtOnce,
+		"isn't kept for a refused request":                           keyOfARefusal,
+		"has one effect for simultaneous requests":                   keyAtOnce,
 		"has one effect where each change is made alone":             keyAtOnceAlone,
 		"counts for a day":                                           keyAfterADay,
 		"keeps no secret that can be read in the database":           keyOfASecret,

@@ -47,14 +47,14 @@ func failuresAtOnce(t *testing.T, app *apptest.App) {
 			http.MethodGet, "/v1/webhooks/" + webhook + "/deliveries?limit=x&since=y&status=z&cursor=", nil,
 			[]string{"cursor", "limit", "since", "status"},
 		},
-		"query and body":            {http.MethodPost, posts + "?draft=true", object{"title": "", "contactId": 7}, []string{"contactId", "draft", "title"}},
-		"query and what is no body": {http.MethodPost, posts + "?draft=true", `{`, []string{"", "draft"}},
+		"query and body":             {http.MethodPost, posts + "?draft=true", object{"title": "", "contactId": 7}, []string{"contactId", "draft", "title"}},
+		"query and a malformed body": {http.MethodPost, posts + "?draft=true", `{`, []string{"", "draft"}},
 		"a type, a limit and a pair": {
 			http.MethodPost, "/v1/contacts/identify", object{"externalUserId": 1, "name": strings.Repeat("x", 201), "currency": "EUR"},
 			[]string{"externalUserId", "mrrCents", "name"},
 		},
 		"members of members": {http.MethodPost, posts, object{"title": "x", "body": object{"text": 1}, "tagIds": []any{"x", "", 1}}, []string{"body.text", "tagIds[1]", "tagIds[2]"}},
-		"what only the domain can tell": {
+		"rules that only the domain checks": {
 			http.MethodPost, "/v1/contacts/identify", object{"externalUserId": "a\x00", "email": "nonsense", "currency": nil, "mrrCents": 1},
 			[]string{"email", "externalUserId", "mrrCents"},
 		},

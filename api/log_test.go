@@ -44,7 +44,7 @@ func startWithLog(t *testing.T) (*apptest.App, *logBook) {
 	return apptest.Start(t, apptest.Options{Logs: book.Logger()}), book
 }
 
-func TestARequestLeavesOneLineInTheLogThatSaysWhoAskedForWhat(t *testing.T) {
+func TestARequestLeavesOneLogLineWithItsCallerAndItsRoute(t *testing.T) {
 	t.Parallel()
 	app, book := startWithLog(t)
 	n := newFixture(t, app)
@@ -95,7 +95,7 @@ func TestTheLogHoldsNoKeyNoBodyAndNoQuery(t *testing.T) {
 	require.NotContains(t, book.String(), n.ReadKey)
 }
 
-func TestTheLineOfACreationNamesWhatWasMadeAndItsDeliveries(t *testing.T) {
+func TestTheLogLineOfANewPostNamesItAndItsDeliveries(t *testing.T) {
 	t.Parallel()
 	app, book := startWithLog(t)
 	n := newFixture(t, app)

@@ -24,7 +24,7 @@ import (
 
 // Every value is stored exactly or refused with 422. It never results in a 500, and it never
 // changes silently.
-func TestWhatNobodyExpectsIsTakenExactlyOrRefused(t *testing.T) {
+func TestUnusualInputIsStoredExactlyOrRefused(t *testing.T) {
 	t.Parallel()
 	together(t, roomy, map[string]func(*testing.T, *apptest.App){
 		"in every text of a body":                                    textsOfBodies,

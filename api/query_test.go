@@ -22,7 +22,7 @@ func TestAQuery(t *testing.T) {
 		"is answered with the last good value of each limit":        goodQueries,
 		"is refused with the first bad one, by parameter and rule":  badQueries,
 		"is refused for a cursor that no list ever gave":            forgedCursors,
-		"is refused for a sort that lacks what it goes by":          sortOfNothing,
+		"is refused for a sort without the parameter that it needs": sortOfNothing,
 		"is refused when it says two things in one place":           saidTwice,
 		"takes a moment as the contract writes it and no other way": momentsOfQueries,
 	})

@@ -44,7 +44,7 @@ func requireUsedUp(t *testing.T, n *apptest.Tenant, why string, header ...string
 	require.Less(t, guesses, 30, why)
 }
 
-func TestWhoeverGuessesKeysIsRefusedAndKeepsNobodyElseOut(t *testing.T) {
+func TestAClientThatGuessesKeysIsRefusedAndBlocksNoOtherClient(t *testing.T) {
 	t.Parallel()
 	app := apptest.Start(t, apptest.Options{Alone: true})
 	n := app.Tenant(t)

@@ -53,7 +53,7 @@ func TestAClientThatDripsItsBodyIsCutOffAndChangesNothing(t *testing.T) {
 	unchanged(t)
 }
 
-func TestABodyThatNobodyWaitsForIsNotReadForLong(t *testing.T) {
+func TestTheServerReadsTheBodyOfARejectedRequestOnlyBriefly(t *testing.T) {
 	t.Parallel()
 	app := apptest.Start(t, short(func(l *api.Limits) { l.Body = brief }))
 	s := dial(t, app)

@@ -22,7 +22,7 @@ func TestTheServiceItself(t *testing.T) {
 	o := apptest.Options{Checks: []api.Check{{Name: "postgres", Run: postgres}, {Name: "temporal", Run: temporal}}}
 	together(t, o, map[string]func(*testing.T, *apptest.App){
 		"is alive though something that it needs is away":     alive,
-		"is not ready and names what is missing":              notReady,
+		"is not ready and names the failed check":             notReady,
 		"shows its contract":                                  showsContract,
 		"explains itself without anything from other servers": docs,
 		"says at / which version it is and where to go on":    frontPage,

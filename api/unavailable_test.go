@@ -49,7 +49,7 @@ func requireUnavailable(t *testing.T, what string, a apptest.Answer) {
 }
 
 // The service has 8 connections here.
-func TestABurstOfIdentifiesBehindALockedContactKeepsNobodyElseWaiting(t *testing.T) {
+func TestABurstOfIdentifiesForALockedContactBlocksNoOtherRequest(t *testing.T) {
 	tier.Slow(t, "waits for the deadline of connections, 5 s")
 	t.Parallel()
 	app := apptest.Start(t, apptest.Options{DatabaseURL: testkit.ImpatientDatabase(t)})
@@ -131,7 +131,7 @@ func TestARequestThatOutlivesItsDeadlineIsAnsweredAndChangesNothing(t *testing.T
 }
 
 // Otherwise, a rotation would keep the requests of the key waiting.
-func TestNotingTheUseOfAKeyWaitsForNobody(t *testing.T) {
+func TestTheUseOfAKeyIsRecordedWithoutWaitingForALock(t *testing.T) {
 	t.Parallel()
 	app := apptest.Start(t, apptest.Options{})
 	n := newFixture(t, app)

@@ -15,7 +15,7 @@ import (
 
 // About 10 MB of rows are more than a page and the buffers of sockets. The memory has room for ten
 // such pages.
-func TestAnswersThatNobodyReadsLeaveTheProcessItsMemory(t *testing.T) {
+func TestUnreadResponsesTakeABoundedPartOfTheMemory(t *testing.T) {
 	tier.Slow(t, "waits for the timeout of writes")
 	t.Parallel()
 	app := apptest.Start(t, apptest.Options{})

@@ -153,7 +153,7 @@ var faults = map[string]struct {
 		},
 		wrong: "came 2 times",
 	},
-	"a webhook of nobody": {
+	"a webhook of an unknown delivery": {
 		do:    func(t *testing.T, b *testBundle) { b.send(t, publicid.NewDelivery().String(), b.secret) },
 		wrong: "is one of this run: false",
 	},

@@ -53,7 +53,7 @@ func TestTheFirstErrorEndsALoad(t *testing.T) {
 	require.ErrorIs(t, err, fault)
 }
 
-func TestAnOpenLoopDoesNotWaitForWhatItStarted(t *testing.T) {
+func TestAnOpenLoopDoesNotWaitForItsOperations(t *testing.T) {
 	t.Parallel()
 	// Each operation waits for all the others, so a load that waited for one of them would never
 	// end.

@@ -59,7 +59,7 @@ func TestNothingRunsAfterAClose(t *testing.T) {
 	require.Contains(t, logged.String(), "the sweep will start")
 }
 
-func TestWhatIsHandedOverAfterACloseIsLoggedAndLeftToTheSweep(t *testing.T) {
+func TestWorkAfterACloseIsLoggedAndLeftToTheSweep(t *testing.T) {
 	t.Parallel()
 	d, logged := stalled(t)
 	d.Close(t.Context())

@@ -63,7 +63,7 @@ func TestAGroupIsOfOneEventType(t *testing.T) {
 	}
 }
 
-func TestADeliveryIsStartedBeforeWhatAnotherOrganizationHadWaiting(t *testing.T) {
+func TestADeliveryStartsBeforeTheBacklogOfAnotherOrganization(t *testing.T) {
 	t.Parallel()
 	app := apptest.Start(t, apptest.Options{})
 	dispatcher := dispatch.New(app.Connection, 10, testkit.Log(t))

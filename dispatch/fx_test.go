@@ -16,9 +16,9 @@ import (
 	"earshot/internal/testkit"
 )
 
-// TestWhatIsHandedOverWhileTheWorkerStopsIsStarted uses a hook in place of the worker, between Drain
+// TestADeliveryHandedOverWhileTheWorkerStopsIsStarted uses a hook in place of the worker, between Drain
 // and Close. Until then, ending activities may hand over deliveries.
-func TestWhatIsHandedOverWhileTheWorkerStopsIsStarted(t *testing.T) {
+func TestADeliveryHandedOverWhileTheWorkerStopsIsStarted(t *testing.T) {
 	t.Parallel()
 	temporal := testkit.Namespace(t)
 	last := change.PendingDelivery{

@@ -38,7 +38,7 @@ func behindGateway(t *testing.T, messages http.HandlerFunc) (p *program, cmd *ex
 	return p, cmd, stdin
 }
 
-func TestTheBridgeEndsAtTheFirstSignalWhateverItWaitsFor(t *testing.T) {
+func TestTheBridgeEndsAtTheFirstSignalDuringARequest(t *testing.T) {
 	t.Parallel()
 	arrived := make(chan struct{}, 1)
 	hang := func(_ http.ResponseWriter, r *http.Request) {

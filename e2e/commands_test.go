@@ -151,7 +151,7 @@ func TestAnOperatorSwitchesEMailsToEndUsersOnAndTellsOfBounces(t *testing.T) {
 	require.NotContains(t, out, "nonsense", "an address is in no message")
 }
 
-func TestACommandSaysWhatIsWrongWithItsInput(t *testing.T) {
+func TestACommandWithInvalidInputReportsTheProblem(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t, testkit.Database(t))
 	for want, args := range map[string][]string{

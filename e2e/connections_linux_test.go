@@ -54,7 +54,7 @@ func (p *program) requireAnswers() {
 	p.post()
 }
 
-func TestTenThousandIdleConnectionsTakeABoundedMemoryAndKeepNobodyOut(t *testing.T) {
+func TestTenThousandIdleConnectionsTakeBoundedMemoryAndBlockNoOtherClient(t *testing.T) {
 	tier.Slow(t, "10,000 connections")
 	t.Parallel()
 	const connections = 10_000

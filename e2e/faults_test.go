@@ -110,9 +110,9 @@ func TestADeliveryThatWasNeverStartedGoesOutAfterTheKill(t *testing.T) {
 	require.Equal(t, map[string]int{id: 1}, arrived(t, r))
 }
 
-// TestAnAPIWithoutAWorkerHasStartedWhatTheOneBeforeItLeft pauses the scheduled sweep, so that only
+// TestAnAPIWithoutAWorkerStartsTheDeliveriesOfItsPredecessor pauses the scheduled sweep, so that only
 // the sweep at the start can find the delivery.
-func TestAnAPIWithoutAWorkerHasStartedWhatTheOneBeforeItLeft(t *testing.T) {
+func TestAnAPIWithoutAWorkerStartsTheDeliveriesOfItsPredecessor(t *testing.T) {
 	tier.Slow(t, "kills the process")
 	t.Parallel()
 	r, namespace := testkit.NewReceiver(t), testkit.NewNamespace(t)

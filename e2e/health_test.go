@@ -93,7 +93,7 @@ func TestTheServiceRunsOnSecretsInFiles(t *testing.T) {
 	p.serve()
 }
 
-func TestTheProgramTellsItsSettingsAndWhatItWasBuiltFrom(t *testing.T) {
+func TestTheProgramPrintsItsSettingsAndItsBuildInformation(t *testing.T) {
 	t.Parallel()
 	p := &program{t: t, env: cleanEnviron()}
 	var settings []config.Setting

@@ -101,7 +101,7 @@ func (c *container) secret(name, value string) (path string) {
 	return path
 }
 
-func TestTheImageRunsAsItsUserOnFilesThatNobodyCanWrite(t *testing.T) {
+func TestTheImageRunsAsItsUserOnReadOnlyFiles(t *testing.T) {
 	tier.Slow(t, "builds the image")
 	t.Parallel()
 	c := newContainer(t)

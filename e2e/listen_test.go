@@ -136,7 +136,7 @@ func TestListenSaysThatATargetIsDownAndTheServiceHearsABadGateway(t *testing.T) 
 	require.Nil(t, p.first("/v1/webhooks"))
 }
 
-func TestTheNextListenRemovesWhatAKilledOneLeftAndNothingElse(t *testing.T) {
+func TestTheNextListenRemovesOnlyTheWebhookOfTheKilledRun(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t, testkit.Database(t), temporalSettings(t)...)
 	p.serve()
@@ -198,7 +198,7 @@ func TestListensThatRemoveTheSameWebhookAtOnceBothGoOn(t *testing.T) {
 	require.Nil(t, p.first("/v1/webhooks"))
 }
 
-func TestListenAndTriggerSayWhatIsWrong(t *testing.T) {
+func TestListenAndTriggerExplainTheirErrors(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t, testkit.Database(t), temporalSettings(t)...)
 	p.serve()

@@ -38,7 +38,7 @@ func (p *program) schema() (s schemaStatus) {
 	return s
 }
 
-func TestAnOperatorSeesWhatAMigrationWouldDoBeforeItDoesIt(t *testing.T) {
+func TestAnOperatorSeesThePlanOfAMigrationBeforeItRuns(t *testing.T) {
 	t.Parallel()
 	database := testkit.EmptyDatabase(t)
 	p := &program{t: t, env: append(cleanEnviron(), "DATABASE_URL="+database)}

@@ -50,9 +50,9 @@ func (r *recipes) awaitState(delivery, webhook, want string) {
 	}, waitLimit, pollInterval)
 }
 
-// TestEveryCommandOfTheRecipesDoesWhatTheRecipeSays plays the situations of docs/operating.md in
+// TestEveryCommandOfTheOperatingGuideWorksAsDescribed plays the situations of docs/operating.md in
 // order.
-func TestEveryCommandOfTheRecipesDoesWhatTheRecipeSays(t *testing.T) {
+func TestEveryCommandOfTheOperatingGuideWorksAsDescribed(t *testing.T) {
 	tier.Slow(t, "runs every command of the recipes")
 	tier.Needs(t, "curl", "jq")
 	t.Parallel()

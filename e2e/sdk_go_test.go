@@ -57,7 +57,7 @@ func TestTheAgentInGoUsesTheTools(t *testing.T) {
 	require.Equal(t, "18 tools\nDark mode: 1 votes\n", string(said))
 }
 
-func TestTheGoSDKDoesWhatTheGuideSays(t *testing.T) {
+func TestTheGoSDKWorksAsTheGuideShows(t *testing.T) {
 	tier.Slow(t, "compiles a program for each sample")
 	t.Parallel()
 	p := newProgram(t, testkit.Database(t), temporalSettings(t)...)

@@ -27,7 +27,7 @@ func TestThePythonSDK(t *testing.T) {
 	t.Parallel()
 	s := packPythonSDK(t, repository)
 
-	t.Run("does what the tables of vectors say", func(t *testing.T) {
+	t.Run("passes the tables of test vectors", func(t *testing.T) {
 		t.Parallel()
 		s.of(t, "", "").mustRun("-W", "error", "-m", "unittest", "discover", "--start-directory", filepath.Join(repository, "sdk", "python", "tests"))
 	})
@@ -35,7 +35,7 @@ func TestThePythonSDK(t *testing.T) {
 		t.Parallel()
 		s.of(t, "", "").mustRunIn(s.source, "-m", "flake8", "src", "tests", "examples")
 	})
-	t.Run("has types that the strict type checker takes, and that refuse what is wrong", func(t *testing.T) {
+	t.Run("has types that pass the strict type checker and refuse wrong calls", func(t *testing.T) {
 		t.Parallel()
 		n := newNodeProject(t, filepath.Join("..", "sdk", "python", "tests"))
 		n.mustRun("npm", "run", "types", "--", "--pythonpath", s.python, "--project", filepath.Join(repository, "sdk", "python"))
@@ -54,7 +54,7 @@ func TestThePythonSDK(t *testing.T) {
 		onlyID(t, p, "/v1/posts/"+posts[0]+"/votes")
 		require.Len(t, idsOf(t, p, "/v1/events"), 8, "each thing has happened once")
 	})
-	t.Run("does what its README says", func(t *testing.T) {
+	t.Run("runs the examples of its README", func(t *testing.T) {
 		t.Parallel()
 		p := servedToPython(t)
 		said := s.of(t, p.url, p.key).mustRun("-c", pythonReadme(t))
@@ -64,7 +64,7 @@ func TestThePythonSDK(t *testing.T) {
 		require.Contains(t, said, "New: Grüße\n(204, '')\n(400, 'signature')\n")
 		require.Contains(t, said, `Earshot("identify", "eyJ`)
 	})
-	t.Run("does what the guide says", func(t *testing.T) {
+	t.Run("runs the examples of the guide", func(t *testing.T) {
 		t.Parallel()
 		p := servedToPython(t)
 		followsTheGuide(t, func(program, dir string, env []string) string {

@@ -41,14 +41,14 @@ func TestTheTypeScriptSDK(t *testing.T) {
 			require.Len(t, p.page(path), want, path)
 		}
 	})
-	t.Run("does what its README says", func(t *testing.T) {
+	t.Run("runs the examples of its README", func(t *testing.T) {
 		t.Parallel()
 		p := serveStories(t)
 		n := project.of(t, p, p.url)
 		require.FileExists(t, filepath.Join(n.dir, "node_modules", "@earshot", "sdk", "CHANGELOG.md"), "what is new comes with the package")
 		runReadme(t, n)
 	})
-	t.Run("does what the guide says", func(t *testing.T) {
+	t.Run("runs the examples of the guide", func(t *testing.T) {
 		t.Parallel()
 		p := serveStories(t)
 		n := project.of(t, p, p.url)

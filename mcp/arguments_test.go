@@ -54,7 +54,7 @@ func TestArgumentsThatMakeNoSenseAreToolErrors(t *testing.T) {
 	unchanged(t)
 }
 
-func TestWhatIsTheCallersOwnComesBackToTheByte(t *testing.T) {
+func TestTheMetadataOfACallerIsKeptByteForByte(t *testing.T) {
 	t.Parallel()
 	app := apptest.Start(t, apptest.Options{})
 	n := app.Tenant(t)

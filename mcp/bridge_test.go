@@ -115,7 +115,7 @@ func TestABridgeReadsEitherFormOfRetryAfterWithinADay(t *testing.T) {
 	}
 }
 
-func TestABridgeThatLeadsNowhereSaysWhatIsWrong(t *testing.T) {
+func TestABridgeWithAWrongURLOrKeyReportsTheProblem(t *testing.T) {
 	t.Parallel()
 	app := apptest.Start(t, apptest.Options{})
 	key := app.Tenant(t).Key

@@ -11,7 +11,7 @@ import (
 	"earshot/internal/testkit/apptest"
 )
 
-func TestWhatOnlyStopsSomethingIsPossibleInTheReadOnlyBillingState(t *testing.T) {
+func TestTheReadOnlyBillingStateAllowsDisablingAndRevoking(t *testing.T) {
 	t.Parallel()
 	app := apptest.Start(t, apptest.Options{})
 	n := app.Tenant(t)

@@ -41,7 +41,7 @@ func TestAKeyThatIsNotValidIsRefusedByTheProtocol(t *testing.T) {
 	require.ErrorContains(t, err, "Unauthorized")
 }
 
-func TestACallCostsWhatARequestCostsAndTheSameBudgetEndsBoth(t *testing.T) {
+func TestAToolCallTakesATokenFromTheRequestBudget(t *testing.T) {
 	t.Parallel()
 	app := apptest.Start(t, apptest.Options{Environ: []string{"EARSHOT_RATE_LIMIT=6"}})
 	n := app.Tenant(t)
@@ -172,7 +172,7 @@ func TestAnyProcessAnswersAnyMessage(t *testing.T) {
 	require.Empty(t, session.ID(), "no session is kept")
 }
 
-func TestMessagesThatMakeNoSenseAreRefusedAndHarmNobody(t *testing.T) {
+func TestInvalidMessagesAreRefusedAndChangeNothing(t *testing.T) {
 	t.Parallel()
 	app := apptest.Start(t, apptest.Options{})
 	n := app.Tenant(t)

@@ -37,7 +37,7 @@ func TestEveryOperationIsReachedByExactlyOneOf18Tools(t *testing.T) {
 	require.Contains(t, forContacts, "create_contact")
 }
 
-func TestWhatTheContractSaysOfAToolIsWhatItsHintsSay(t *testing.T) {
+func TestTheHintsOfEachToolMatchTheContract(t *testing.T) {
 	t.Parallel()
 	app := apptest.Start(t, apptest.Options{})
 	tools := newAgent(t, app, app.Tenant(t).Key).everyTool(t)

@@ -45,7 +45,7 @@ func pressedTwice(t *testing.T, v *visitor) {
 	require.Len(t, posts(), 3)
 }
 
-func TestWhoConfirmedIsntToldOfAFailureThatCameAfterwards(t *testing.T) {
+func TestAConfirmationSucceedsDespiteALaterFailure(t *testing.T) {
 	t.Parallel()
 	v := alone(t)
 	post := v.post(t, "Dark mode", nil)

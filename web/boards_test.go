@@ -18,17 +18,17 @@ import (
 func TestAPublicBoard(t *testing.T) {
 	t.Parallel()
 	together(t, map[string]func(*testing.T, *tenant){
-		"is listed on the page of its organization, by slug and by id":  workspacePage,
-		"shows posts with what is known of them":                        postsShown,
-		"is searched, filtered and sorted by its form":                  postsFound,
-		"is read page by page, each post once":                          postsPaged,
-		"takes whatever stands in an address":                           anyQuery,
-		"that is private is like one that isn't there":                  privateBoard,
-		"doesn't show what was deleted or belongs to others":            goneAndForeign,
-		"disappears within a second when it becomes private":            becomesPrivate,
-		"has a roadmap of what is planned, being done and done":         roadmapPage,
-		"shows neither what is hidden from the roadmap, nor one hidden": hiddenRoadmap,
-		"has its organization's colour and logo":                        colorAndLogo,
+		"is listed on the page of its organization, by slug and by id":      workspacePage,
+		"shows posts with status, votes, comments and tags":                 postsShown,
+		"is searched, filtered and sorted by its form":                      postsFound,
+		"is read page by page, each post once":                              postsPaged,
+		"takes any query in an address":                                     anyQuery,
+		"that is private is like one that isn't there":                      privateBoard,
+		"doesn't show deleted posts or posts of other organizations":        goneAndForeign,
+		"disappears within a second when it becomes private":                becomesPrivate,
+		"has a roadmap of planned, started and shipped posts":               roadmapPage,
+		"shows neither a post hidden from the roadmap nor a hidden roadmap": hiddenRoadmap,
+		"has its organization's colour and logo":                            colorAndLogo,
 	})
 }
 

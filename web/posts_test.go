@@ -39,7 +39,7 @@ func TestAPublicPost(t *testing.T) {
 func TestAPublicChangelog(t *testing.T) {
 	t.Parallel()
 	together(t, map[string]func(*testing.T, *tenant){
-		"shows what was published":                    changelogPage,
+		"shows the published entries":                 changelogPage,
 		"links posts of its own board that are there": changelogLinks,
 		"is read page by page":                        changelogPages,
 		"has a feed":                                  changelogFeed,

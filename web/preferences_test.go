@@ -119,19 +119,19 @@ func (r *reader) subscriber(t *testing.T) object {
 	return found[0].(object)
 }
 
-func TestReadersOfEMailsChooseWhatTheyAreTold(t *testing.T) {
+func TestReadersManageTheirEMailPreferences(t *testing.T) {
 	t.Parallel()
 	readers(t, map[string]func(*testing.T, *reader){
-		"one click ends them, from wherever it comes":              oneClick,
-		"following a link changes nothing":                         followed,
-		"a choice holds, and can be taken back":                    chosen,
-		"a link of nobody who is there shows a notice":             nobodyThere,
-		"who unsubscribed and comes back is told nothing":          comesBack,
-		"a choice follows the contact to another address":          otherAddress,
-		"an erasure keeps that somebody wants nothing and no more": erased,
-		"a link in an e-mail that was used lifts a suppression":    optsInAgain,
-		"an approval doesn't undo what was chosen meanwhile":       approvedLater,
-		"a link ends e-mails to the address, whoever has it now":   laterContact,
+		"one click ends them, from wherever it comes":                  oneClick,
+		"following a link changes nothing":                             followed,
+		"a choice holds, and can be taken back":                        chosen,
+		"a link of an unknown or deleted contact shows a notice":       nobodyThere,
+		"a reader who unsubscribes and comes back gets no e-mails":     comesBack,
+		"a choice follows the contact to another address":              otherAddress,
+		"an erasure keeps that somebody wants nothing and no more":     erased,
+		"a link in an e-mail that was used lifts a suppression":        optsInAgain,
+		"an approval doesn't undo a later choice":                      approvedLater,
+		"a link ends e-mails to the address, also for a later contact": laterContact,
 	})
 }
 

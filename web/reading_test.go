@@ -24,7 +24,7 @@ func TestPages(t *testing.T) {
 		"are whole, with every link leading somewhere":            wholePages,
 		"can be shared, with a picture of their own":              previews,
 		"are found by search engines, their parts aren't":         searchEngines,
-		"refuse what other sites send":                            crossOrigin,
+		"refuse requests from other sites":                        crossOrigin,
 		"aren't hidden by an address that only looks like theirs": lookAlike,
 	})
 }
@@ -183,7 +183,7 @@ func searchEngines(t *testing.T, n *tenant) {
 	require.Contains(t, behindProxy.body, `href="https://`)
 }
 
-func TestLinksLeadToThePublicOriginWhateverARequestSays(t *testing.T) {
+func TestLinksLeadToThePublicOriginRegardlessOfTheRequest(t *testing.T) {
 	t.Parallel()
 	app := apptest.Start(t, apptest.Options{Environ: []string{"EARSHOT_PUBLIC_ORIGIN=https://feedback.example.com/"}})
 	n := (&tenant{Tenant: app.Tenant(t)}).public(t)

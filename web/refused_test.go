@@ -53,7 +53,7 @@ func failingStore(t *testing.T) (s *store.Store, asked <-chan struct{}, fail fun
 	return s, first, permit
 }
 
-func TestAReaderWhoIsRefusedIsToldWhenToComeAgain(t *testing.T) {
+func TestARefusedReaderIsToldWhenToRetry(t *testing.T) {
 	t.Parallel()
 	s, asked, fail := failingStore(t)
 	var logged bytes.Buffer

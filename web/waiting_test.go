@@ -10,14 +10,14 @@ import (
 	"earshot/internal/testkit/apptest"
 )
 
-func TestWhatIsLookedAtFirst(t *testing.T) {
+func TestAModeratedTextAppearsOnlyAfterApproval(t *testing.T) {
 	t.Parallel()
 	mailed(t, map[string]func(*testing.T, *visitor){
-		"is said on the form, on the link's page and behind its button, and appears once it is approved": waitsByMail,
-		"is said to who is known on the browser":                                                         waitsOfTheKnown,
-		"is said in German":                                                                              waitsInGerman,
-		"isn't taken while too much waits, and nobody writes in vain":                                    queueIsFull,
-		"is a text with a blocked word, and nobody is told which it is":                                  blockedWordWaits,
+		"as the form, the link's page and the page behind the button say": waitsByMail,
+		"as a known visitor reads":                                        waitsOfTheKnown,
+		"as the pages say in German":                                      waitsInGerman,
+		"and is refused by the form while the queue is full":              queueIsFull,
+		"if it has a blocked word, which no page names":                   blockedWordWaits,
 	})
 }
 

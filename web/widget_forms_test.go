@@ -20,10 +20,10 @@ func TestFormsInTheWidgetsFrame(t *testing.T) {
 	t.Parallel()
 	mailed(t, map[string]func(*testing.T, *visitor){
 		"take posts, votes and comments, which count once their links were used": frameActs,
-		"know nobody, so nothing there happens at once":                          frameKnowsNobody,
+		"ignore the browser's cookie, so every action needs a link":              frameKnowsNobody,
 		"may be shown by pages of the origins that were allowed, alone":          frameFormAncestors,
-		"are there again, filled in, with what is wrong":                         frameBadForm,
-		"send no e-mail for what is in the trap":                                 frameTrap,
+		"come back filled in, with the errors":                                   frameBadForm,
+		"send no e-mail when the trap is filled in":                              frameTrap,
 		"are refused where other sites send them":                                frameOtherSites,
 		"are closed where those of the boards are, and lead back":                frameClosed,
 		"are not there where the board isn't public":                             framePrivateForms,

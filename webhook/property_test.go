@@ -12,7 +12,7 @@ import (
 	"earshot/webhook"
 )
 
-func TestWhatWeSignWeAcceptAndWithAByteFlippedWeDoNot(t *testing.T) {
+func TestASignatureVerifiesUnlessAByteIsFlipped(t *testing.T) {
 	t.Parallel()
 	holds := func(body []byte, seconds uint32, position uint, flip uint8) bool {
 		secret, at := webhook.NewSecret(), time.Unix(int64(seconds), 0)

@@ -106,7 +106,7 @@ func TestForgedAndBrokenHeadersAreRejected(t *testing.T) {
 		"t with a leading zero":                   {"t=01614265330,v1=" + digits, webhook.ErrMalformedHeader},
 		"t with a fraction":                       {"t=1614265330.0,v1=" + digits, webhook.ErrMalformedHeader},
 		"t with a blank":                          {"t= 1614265330,v1=" + digits, webhook.ErrMalformedHeader},
-		"t past what a clock can hold":            {"t=9223372036854775807,v1=" + digits, webhook.ErrMalformedHeader},
+		"t beyond the range of a clock":           {"t=9223372036854775807,v1=" + digits, webhook.ErrMalformedHeader},
 		"t twice":                                 {"t=1614265330,t=1614265330,v1=" + digits, webhook.ErrMalformedHeader},
 		"t twice, with the first empty":           {"t=,t=1614265330,v1=" + digits, webhook.ErrMalformedHeader},
 		"a part without an equals sign":           {header + ",v1", webhook.ErrMalformedHeader},

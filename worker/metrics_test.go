@@ -134,7 +134,7 @@ func TestAlertsAndDashboardsAskForMetricsThatAProcessHas(t *testing.T) {
 	}, testkit.Wait, 50*time.Millisecond)
 }
 
-func TestMetricsWithoutAWorkerTellWhatNobodyStarted(t *testing.T) {
+func TestMetricsWithoutAWorkerShowUnstartedDeliveries(t *testing.T) {
 	t.Parallel()
 	// Nothing listens on port 1, so committed deliveries are never started.
 	app := measured(t, apptest.Options{Temporal: &client.Options{HostPort: "127.0.0.1:1"}})

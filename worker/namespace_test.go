@@ -14,7 +14,7 @@ import (
 
 // `make up`, the tests and a deployment register the list in temporal-dev.yaml. If an attribute is
 // missing, no delivery can start.
-func TestTheListOfSearchAttributesIsWhatWorkflowsSet(t *testing.T) {
+func TestTheListedSearchAttributesAreThoseOfTheWorkflows(t *testing.T) {
 	t.Parallel()
 	listed, err := searchattributes.Read(filepath.Join("..", "temporal-dev.yaml"))
 	require.NoError(t, err)

@@ -64,7 +64,7 @@ func (o old) replay(t *testing.T) int {
 	return o.tenant.Do(t, http.MethodPost, "/v1/webhooks/"+o.webhook+"/deliveries/"+o.delivery.String()+"/replay", nil).Status
 }
 
-func TestWhatIsOlderThanTheRetentionIsRemovedAndCanNotBeReplayed(t *testing.T) {
+func TestADeliveryOlderThanTheRetentionIsRemovedAndCannotBeReplayed(t *testing.T) {
 	t.Parallel()
 	app := apptest.Start(t, apptest.Options{Worker: true})
 	o := newOld(t, app)
@@ -104,7 +104,7 @@ func TestEverythingButFullBudgetsOfKeysIsKeptWhenTheRetentionIsZero(t *testing.T
 	require.Equal(t, []int{0, 1}, []int{full, used})
 }
 
-func TestADeletedWebhookIsRemovedWithItsLogWhateverIsKept(t *testing.T) {
+func TestADeletedWebhookAndItsLogAreRemovedEvenWithUnlimitedRetention(t *testing.T) {
 	t.Parallel()
 	app := apptest.Start(t, apptest.Options{Worker: true, Environ: []string{"EARSHOT_RETENTION=0"}})
 	gone, kept := newOld(t, app), newOld(t, app)

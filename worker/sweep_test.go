@@ -58,7 +58,7 @@ func makeOverdue(t *testing.T, database string) {
 	}, testkit.Wait, 20*time.Millisecond)
 }
 
-func TestAProcessThatStartsDeliversWhatItsPredecessorCouldNot(t *testing.T) {
+func TestANewProcessDeliversThePendingDeliveriesOfItsPredecessor(t *testing.T) {
 	t.Parallel()
 	database, r := testkit.Database(t), testkit.NewReceiver(t)
 	// Nothing listens on port 1, so the predecessor commits and never reaches Temporal.

@@ -218,7 +218,7 @@ func TestAnAttemptThatIsUnderWayWhenItsRunIsTerminatedCounts(t *testing.T) {
 	require.Equal(t, activities.SweepResult{}, sweep(t, app))
 }
 
-func TestWhatIsTerminatedBeforeAnybodyWorkedOnItIsNotSent(t *testing.T) {
+func TestARunTerminatedBeforeItsFirstTaskSendsNoDelivery(t *testing.T) {
 	t.Parallel()
 	database, engine, r := testkit.Database(t), testkit.Namespace(t), testkit.NewReceiver(t)
 	waiting := apptest.Start(t, apptest.Options{DatabaseURL: database, Temporal: &engine})

@@ -67,7 +67,7 @@ func (l *losing) answer(near, far net.Conn) {
 	}
 }
 
-func TestWhatACommitWroteThatWasNotAnsweredGoesOutAtOnce(t *testing.T) {
+func TestADeliveryIsSentAtOnceDespiteALostCommitAnswer(t *testing.T) {
 	t.Parallel()
 	l, database := newLosing(t, testkit.Database(t))
 	r := testkit.NewReceiver(t)

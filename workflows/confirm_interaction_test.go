@@ -6,6 +6,7 @@ import (
 	"mime/quotedprintable"
 	"net/http"
 	"net/mail"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -111,7 +112,7 @@ func (b *ballot) waits(t *testing.T, c client.Client, id string) {
 // confirm does the same as the button on the link's page.
 func (b *ballot) confirm(t *testing.T, token string) error {
 	t.Helper()
-	_, err := b.app.Interactions.Confirm(b.ctx, token, false, "en")
+	_, err := b.app.Interactions.Confirm(b.ctx, token, netip.Prefix{}, false, "en")
 	return err
 }
 
@@ -235,9 +236,9 @@ func TestARunThatIsDoneAgainMailsNothingAgain(t *testing.T) {
 	require.Error(t, run.Get(t.Context(), nil))
 }
 
-// TestWhatNobodyConfirmsGoesWithoutATrace skips a day in a test environment, with the real
+// TestAnUnconfirmedInteractionDisappearsAfterADay skips a day in a test environment, with the real
 // activities and database.
-func TestWhatNobodyConfirmsGoesWithoutATrace(t *testing.T) {
+func TestAnUnconfirmedInteractionDisappearsAfterADay(t *testing.T) {
 	t.Parallel()
 	b := newBallot(t, apptest.Options{})
 	id, err := publicid.Parse[publicid.Interaction](b.vote(t))

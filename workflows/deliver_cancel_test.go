@@ -13,7 +13,7 @@ import (
 	"earshot/workflows"
 )
 
-func TestCancelingARunGivesUpWhatIsPending(t *testing.T) {
+func TestCancelingARunGivesUpItsPendingDeliveries(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, apptest.Options{Worker: true, Environ: []string{hours}}, []int{500}, nil, []int{500})
 	g.waits(t, g.run, 2)
@@ -62,7 +62,7 @@ func TestCancelingARunLetsTheAttemptThatIsUnderWayComeToItsEnd(t *testing.T) {
 	}
 }
 
-func TestCancelingARunAnswersWhoWaitsForAnUpdate(t *testing.T) {
+func TestCancelingARunFailsItsPendingUpdates(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, apptest.Options{Worker: true, Environ: []string{hours}}, []int{500})
 	g.waits(t, g.run, 2)

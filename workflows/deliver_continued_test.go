@@ -63,7 +63,7 @@ func TestARunWhoseHistoryBecomesLongGoesOnInANewOneThatKnowsEverything(t *testin
 	}
 }
 
-func TestCancelingARunThatContinuesAnotherGivesUpWhatIsPending(t *testing.T) {
+func TestCancelingAContinuedRunGivesUpItsPendingDeliveries(t *testing.T) {
 	t.Parallel()
 	g := newLong(t)
 	require.NoError(t, g.app.Temporal.CancelWorkflow(t.Context(), g.run, ""))
@@ -71,9 +71,9 @@ func TestCancelingARunThatContinuesAnotherGivesUpWhatIsPending(t *testing.T) {
 	givenUp(t, g.row(t, g.deliveries[0]), 4)
 }
 
-// TestResettingARunThatContinuedAsNewSendsWhatHadFailed resets the first run, at its last workflow
+// TestAResetOfAContinuedRunSendsItsFailedDeliveriesAgain resets the first run, at its last workflow
 // task, which had continued it as new.
-func TestResettingARunThatContinuedAsNewSendsWhatHadFailed(t *testing.T) {
+func TestAResetOfAContinuedRunSendsItsFailedDeliveriesAgain(t *testing.T) {
 	t.Parallel()
 	g := newLong(t)
 	first := g.firstRun(t)

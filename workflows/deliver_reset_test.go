@@ -45,7 +45,7 @@ func (b *bundle) reset(t *testing.T, run string, n int) {
 // resetPoints are the usual choices of an operator.
 var resetPoints = map[string]int{"first workflow task": 0, "last workflow task": -1}
 
-func TestResettingAClosedRunSendsAgainWhatFailedAndNothingElse(t *testing.T) {
+func TestResettingAClosedRunResendsOnlyTheFailedDeliveries(t *testing.T) {
 	t.Parallel()
 	for name, point := range resetPoints {
 		t.Run(name, func(t *testing.T) {
@@ -148,7 +148,7 @@ func TestAnAttemptThatIsUnderWayAtAResetCounts(t *testing.T) {
 	require.Len(t, b.receiver.All(), 5)
 }
 
-func TestResettingARunSendsWhatAnOperatorHadGivenUp(t *testing.T) {
+func TestResettingARunSendsTheDeliveriesThatAnOperatorGaveUp(t *testing.T) {
 	t.Parallel()
 	for name, point := range resetPoints {
 		t.Run(name, func(t *testing.T) {
@@ -181,7 +181,7 @@ func (g *group) deliveredAgain(t *testing.T) {
 	}, testkit.Wait, 20*time.Millisecond)
 }
 
-func TestACanceledRunThatIsResetToItsBeginningSendsWhatItHadGivenUp(t *testing.T) {
+func TestACanceledRunResetToItsStartSendsItsGivenUpDeliveries(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, apptest.Options{Worker: true, Environ: []string{hours}}, []int{500})
 	g.waits(t, g.run, 2)

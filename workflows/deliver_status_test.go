@@ -47,7 +47,7 @@ func requireShown(t *testing.T, g *group, of enumspb.WorkflowExecutionStatus, st
 	g.app.Runs(t, "DeliveryStatus = 'pending'", 0)
 }
 
-func TestOperatorsFindADeliveryThatIsPendingAndSeeWhatItWaitsFor(t *testing.T) {
+func TestAnOperatorFindsAPendingDeliveryAndSeesItsNextAttempt(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, apptest.Options{Worker: true, Environ: []string{hours}}, []int{503}, nil)
 	g.waits(t, g.run, 2)

@@ -161,7 +161,7 @@ func TestTheDeliveriesOfADeletedWebhookEndQuietly(t *testing.T) {
 	require.Equal(t, "gone", b.status(t.Context(), t, id)[0].Status)
 }
 
-func TestAHangingReceiverHoldsNobodyUp(t *testing.T) {
+func TestAHangingReceiverDelaysNoOtherReceiver(t *testing.T) {
 	t.Parallel()
 	b := setup(t, apptest.Options{Worker: true})
 	hanging := testkit.NewReceiver(t)
@@ -238,7 +238,7 @@ func TestAFastReceiverAndASlowOneOfAGroupDoNotWaitForEachOther(t *testing.T) {
 	}
 }
 
-func TestAWebhookThatCannotBeSignedHoldsNobodyElseUp(t *testing.T) {
+func TestAWebhookWithAnUnreadableSecretDelaysNoOtherWebhook(t *testing.T) {
 	t.Parallel()
 	database := testkit.Database(t)
 	b := setup(t, apptest.Options{Worker: true, DatabaseURL: database})

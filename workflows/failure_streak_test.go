@@ -291,7 +291,7 @@ func TestNothingWaitsForMailWhereNoneIsConfigured(t *testing.T) {
 	require.Empty(t, f.mailsEnd(t, 1))
 }
 
-func TestAStreaksRunThatIsResetEndsAgainAndTellsNobodyTwice(t *testing.T) {
+func TestAResetStreakRunEndsAgainAndSendsNoSecondEMail(t *testing.T) {
 	t.Parallel()
 	f := newFailing(t, apptest.Options{})
 	f.posts(t, 50)

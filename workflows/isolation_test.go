@@ -65,7 +65,7 @@ func (b *bundle) hanging(t *testing.T) {
 	b.receiver.Answer(func(int, testkit.Received) int { <-release; return http.StatusOK })
 }
 
-func TestAThousandDeliveriesToAHangingReceiverHoldNobodyUp(t *testing.T) {
+func TestAThousandDeliveriesToAHangingReceiverDelayNoOtherReceiver(t *testing.T) {
 	t.Parallel()
 	database := testkit.Database(t)
 	b := setup(t, apptest.Options{Worker: true, DatabaseURL: database})
@@ -84,7 +84,7 @@ func TestAThousandDeliveriesToAHangingReceiverHoldNobodyUp(t *testing.T) {
 	rows(t, database, "status = 'succeeded'", 1, 1)
 }
 
-func TestWhatWaitsForItsTurnIsNotStartedAgainAndSaysWhenItIsDue(t *testing.T) {
+func TestAPostponedDeliveryHasADueTimeAndIsNotStartedAgain(t *testing.T) {
 	t.Parallel()
 	database := testkit.Database(t)
 	b := setup(t, apptest.Options{Worker: true, DatabaseURL: database})
@@ -104,7 +104,7 @@ func TestWhatWaitsForItsTurnIsNotStartedAgainAndSaysWhenItIsDue(t *testing.T) {
 	require.Zero(t, found)
 }
 
-func TestRetriesOfWhatFailedTogetherAreSpreadAndTheAPISaysSo(t *testing.T) {
+func TestRetriesOfSimultaneousFailuresAreSpreadAndTheAPIShowsTheirTimes(t *testing.T) {
 	t.Parallel()
 	b := setup(t, apptest.Options{Worker: true, Environ: []string{hours}})
 	const together = 60
@@ -159,10 +159,10 @@ func TestLaterAttemptsAreChargedToTheOrganization(t *testing.T) {
 	require.Equal(t, b.tenant.Organization.ID.String(), task.GetPriority().GetFairnessKey())
 }
 
-// TestAnOrganizationWithItsShareOfLaterAttemptsHoldsNobodyUpWhoSharesARunWithIt makes 40 groups of
+// TestAnOrganizationAtItsRetryLimitDelaysNoOthersInItsRun makes 40 groups of
 // one organization wait for hanging receivers. Then it starts a run with one of those deliveries
 // and one of another organization, which fails once.
-func TestAnOrganizationWithItsShareOfLaterAttemptsHoldsNobodyUpWhoSharesARunWithIt(t *testing.T) {
+func TestAnOrganizationAtItsRetryLimitDelaysNoOthersInItsRun(t *testing.T) {
 	t.Parallel()
 	database := testkit.Database(t)
 	busy := setup(t, apptest.Options{Worker: true, DatabaseURL: database, Environ: []string{"EARSHOT_DELIVERY_GROUP_MAX=1"}})

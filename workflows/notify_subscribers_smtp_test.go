@@ -148,7 +148,7 @@ func TestAnAddressThatTheServerDoesntKnowIsMailedNeverAgainAndOthersAre(t *testi
 	require.Equal(t, "fine@example.com", server.seen()[0].to)
 }
 
-func TestWhatAServerTakesFromNoSenderOfOursWaitsUntilItDoes(t *testing.T) {
+func TestAnEmailWaitsUntilTheMailServerAcceptsOurSender(t *testing.T) {
 	t.Parallel()
 	var refused atomic.Int32
 	server := &countingMailServer{mail: func() error {

@@ -17,7 +17,7 @@ import (
 	"earshot/internal/testkit/apptest"
 )
 
-func TestWhoWroteVotedOrCommentedIsToldOnceOfAllThatHappenedInTenMinutes(t *testing.T) {
+func TestAParticipantGetsOneEmailAboutAllChangesInTenMinutes(t *testing.T) {
 	t.Parallel()
 	p := newMailedTenant(t, apptest.Options{Worker: true})
 	writer := p.ID(t, "/v1/contacts/identify", fields{"externalUserId": "w", "email": "writer@example.com"})
@@ -63,7 +63,7 @@ func TestWhoWroteVotedOrCommentedIsToldOnceOfAllThatHappenedInTenMinutes(t *test
 	}
 }
 
-func TestAStatusThatWentBackAndWhatWasMergedDeletedOrHiddenIsToldToNobody(t *testing.T) {
+func TestARevertedStatusOrAnUnavailablePostCausesNoEMail(t *testing.T) {
 	t.Parallel()
 	p := newMailedTenant(t, apptest.Options{Worker: true})
 	posts := map[string]string{}
@@ -85,7 +85,7 @@ func TestAStatusThatWentBackAndWhatWasMergedDeletedOrHiddenIsToldToNobody(t *tes
 	require.Empty(t, p.letters(t))
 }
 
-func TestWhoHasNotAgreedOrHasLeftIsNeverMailed(t *testing.T) {
+func TestAPersonWithoutConsentOrAfterUnsubscribingIsNeverMailed(t *testing.T) {
 	t.Parallel()
 	p := newMailedTenant(t, apptest.Options{Worker: true})
 	p.ID(t, "/v1/contacts", fields{"email": "admin@example.com"})
@@ -117,7 +117,7 @@ func TestWhoHasNotAgreedOrHasLeftIsNeverMailed(t *testing.T) {
 	require.Contains(t, all, "happy@example.com")
 }
 
-func TestNobodyIsMailedWhereTheOrganizationHasntSwitchedItOn(t *testing.T) {
+func TestSubscribersGetNoEMailUnlessTheOrganizationHasEnabledIt(t *testing.T) {
 	t.Parallel()
 	p := newMailedTenant(t, apptest.Options{Worker: true})
 	p.votes(t, "voter@example.com", p.post, "en")
@@ -135,7 +135,7 @@ func TestNobodyIsMailedWhereTheOrganizationHasntSwitchedItOn(t *testing.T) {
 	require.Zero(t, p.left(t))
 }
 
-func TestNobodyIsMailedWhereTheOperatorHasntAllowedIt(t *testing.T) {
+func TestSubscribersGetNoEMailWithoutTheOperatorsPermission(t *testing.T) {
 	t.Parallel()
 	p := newMailedTenant(t, apptest.Options{Worker: true})
 	p.votes(t, "voter@example.com", p.post, "en")
@@ -194,7 +194,7 @@ func TestFirstEMailsToAddressesThatAProgramHasToldAreSentAtARateAndLaterOnesAreN
 	}
 }
 
-func TestWhoFollowsTheChangelogIsToldOfWhatIsPublishedWhereEverybodyReadsIt(t *testing.T) {
+func TestAFollowerOfTheChangelogIsMailedAboutPublicEntriesOnly(t *testing.T) {
 	t.Parallel()
 	p := newMailedTenant(t, apptest.Options{Worker: true})
 	p.votes(t, "follower@example.com", p.post, "en")
@@ -217,7 +217,7 @@ func TestWhoFollowsTheChangelogIsToldOfWhatIsPublishedWhereEverybodyReadsIt(t *t
 	require.NotContains(t, got.html, "Nobody reads")
 }
 
-func TestWhatOthersWroteAddsNoElementAndNoHeader(t *testing.T) {
+func TestTenantTextAddsNoElementAndNoHeaderToAnEmail(t *testing.T) {
 	t.Parallel()
 	p := newMailedTenant(t, apptest.Options{Worker: true})
 	name := "Acme <script>alert(1)</script>\r\nBcc: eve@evil.test"

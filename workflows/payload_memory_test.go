@@ -48,7 +48,7 @@ func (h *hoard) peak() int {
 	return h.most
 }
 
-func TestLargePayloadsToHangingReceiversTakeABoundedPartOfTheMemoryAndHoldNobodyUp(t *testing.T) {
+func TestLargePayloadsToHangingReceiversLeaveMemoryForOtherOrganizations(t *testing.T) {
 	tier.Slow(t, "fills the memory for payloads while receivers hang")
 	t.Parallel()
 	database := testkit.Database(t)

@@ -109,7 +109,7 @@ func TestAnEntryThatBecomesADraftAgainOrIsDeletedIsNeverPublished(t *testing.T) 
 	require.Empty(t, c.receiver.All())
 }
 
-func TestWhatIsEditedWhileItWaitsIsPublishedAsEdited(t *testing.T) {
+func TestAScheduledEntryIsPublishedWithItsLatestEdits(t *testing.T) {
 	t.Parallel()
 	c := newChangelog(t)
 	id := c.schedule(t, time.Now().Add(time.Hour))

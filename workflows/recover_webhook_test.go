@@ -231,7 +231,7 @@ func decoded(history string) string {
 	return text.String()
 }
 
-func TestARecoveryShowsHowFarItIsAndNothingOfWhatItSends(t *testing.T) {
+func TestARecoveryShowsItsProgressButNeitherPayloadNorReceiver(t *testing.T) {
 	t.Parallel()
 	o := newOutage(t, 2)
 	o.start(t)

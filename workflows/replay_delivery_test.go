@@ -43,7 +43,7 @@ func TestAnOperatorReplaysADeliveryByItsID(t *testing.T) {
 	require.NotContains(t, b.told(t, run.GetID()), "Dark mode")
 }
 
-func TestWhatCanNotBeReplayedFailsAtOnceAndSaysWhy(t *testing.T) {
+func TestAnImpossibleReplayFailsAtOnceWithItsReason(t *testing.T) {
 	t.Parallel()
 	b := setup(t, apptest.Options{Worker: true})
 	b.post(t)

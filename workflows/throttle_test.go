@@ -71,7 +71,7 @@ func TestAThrottledWebhookGetsNoMoreThanItsLimitFromTwoWorkersAndEverythingOnce(
 	rows(t, database, "status = 'succeeded' AND attempt_count = 1", events, events)
 }
 
-func TestWhatWaitsUnderAThrottleArrivesWhenTheThrottleIsTakenAway(t *testing.T) {
+func TestThrottledDeliveriesArriveWhenTheThrottleIsRemoved(t *testing.T) {
 	t.Parallel()
 	database := testkit.Database(t)
 	b := setup(t, apptest.Options{Worker: true, DatabaseURL: database})
@@ -91,7 +91,7 @@ func TestWhatWaitsUnderAThrottleArrivesWhenTheThrottleIsTakenAway(t *testing.T) 
 	}, testkit.Wait, 20*time.Millisecond)
 }
 
-func TestWhatHappensAfterTheThrottleIsTakenAwayStandsBehindNobody(t *testing.T) {
+func TestANewDeliverySkipsTheLineAfterTheThrottleIsRemoved(t *testing.T) {
 	t.Parallel()
 	database := testkit.Database(t)
 	b := setup(t, apptest.Options{Worker: true, DatabaseURL: database})

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestTheSimulationComesToWhatOneMachineWasMeasuredToDo(t *testing.T) {
+func TestTheSimulationMatchesTheMeasurementsOfOneMachine(t *testing.T) {
 	t.Parallel()
 	all, err := load("costs.json")
 	require.NoError(t, err)

@@ -40,7 +40,7 @@ const documents = `SELECT string_agg(d, E'\n' ORDER BY d) FROM (
 	SELECT post_id || ' ' || title::text || ' ' || words::text AS d FROM post_documents
 	UNION ALL SELECT contact_id || ' ' || grams::text FROM contact_documents) d`
 
-func TestWhatIsSeededIsWhatTheServiceWouldHaveWritten(t *testing.T) {
+func TestSeededRowsMatchTheRowsOfTheService(t *testing.T) {
 	t.Parallel()
 	url := testkit.Database(t)
 	c, err := pgx.Connect(t.Context(), url)

@@ -42,7 +42,7 @@ type podOf struct {
 }
 
 // The test reads the chart's default output from the golden file of tools/helm.
-func TestWhatTheChartStartsIsACommandWithSettingsThatAreEnough(t *testing.T) {
+func TestEachCommandOfTheChartHasSufficientSettings(t *testing.T) {
 	t.Parallel()
 	golden, err := os.ReadFile(filepath.Join("..", "..", "tools", "helm", "testdata", "defaults.yaml"))
 	require.NoError(t, err)

@@ -191,7 +191,7 @@ func TestADirectoryHasOneIDForAllListens(t *testing.T) {
 	require.ErrorContains(t, err, "remove it")
 }
 
-func TestListenLooksForWhatWasLeftBehindOnThisMachineAlone(t *testing.T) {
+func TestListenCleansUpOnlyWebhooksOfThisMachine(t *testing.T) {
 	t.Parallel()
 	for host, here := range map[string]bool{
 		"127.0.0.1": true, "127.8.9.1": true, "::1": true, "192.0.2.1": false, "example.com": false, "localhost": false, "": false,

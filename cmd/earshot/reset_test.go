@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestResetRemovesWhatUpMadeAndNothingElse(t *testing.T) {
+func TestResetRemovesOnlyTheFilesThatUpCreated(t *testing.T) {
 	t.Parallel()
 	d := stateDir(t.TempDir())
 	for _, name := range []string{

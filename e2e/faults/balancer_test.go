@@ -74,7 +74,7 @@ func answered(t *testing.T, b *balancer) map[string]int {
 	return by
 }
 
-func TestABalancerSendsConnectionsToWhoIsReadyInTurn(t *testing.T) {
+func TestABalancerSendsConnectionsToReadyServersInTurn(t *testing.T) {
 	t.Parallel()
 	one, two := newFakeAPI(t, "one"), newFakeAPI(t, "two")
 	b := newBalancerOf(t, one, two)

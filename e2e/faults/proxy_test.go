@@ -59,7 +59,7 @@ func newEcho(t *testing.T) *proxy {
 	return p
 }
 
-func TestALinkThatIsRefusedResetsWhatIsOpenAndWhatComes(t *testing.T) {
+func TestARefusingLinkResetsOpenAndNewConnections(t *testing.T) {
 	t.Parallel()
 	p := newEcho(t)
 	before := dial(t, p)
@@ -77,7 +77,7 @@ func TestALinkThatIsRefusedResetsWhatIsOpenAndWhatComes(t *testing.T) {
 	exchange(t, dial(t, p))
 }
 
-func TestALinkThatIsSilentPassesOnLaterWhatWasSentMeanwhile(t *testing.T) {
+func TestASilentLinkPassesOnItsDataAfterItIsRestored(t *testing.T) {
 	t.Parallel()
 	p := newEcho(t)
 	before := dial(t, p)

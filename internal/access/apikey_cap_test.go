@@ -17,7 +17,7 @@ import (
 func TestTheNumberOfKeys(t *testing.T) {
 	t.Parallel()
 	together(t, map[string]func(*testing.T, *tenant){
-		"of a member is 20 at most, whatever others have":             memberKeyCap,
+		"of a member is 20 at most, apart from other members' keys":   memberKeyCap,
 		"of an organization is 1,000 at most, and rotations go on":    organizationKeyCap,
 		"of a member who rotates is 100 at most, beside the old one":  rotationCap,
 		"counts a key that was rotated once, while the old one lasts": rotatedKeysCount,

@@ -38,16 +38,16 @@ func TestAKeyMadeOverREST(t *testing.T) {
 func TestARotationOfAKey(t *testing.T) {
 	t.Parallel()
 	together(t, map[string]func(*testing.T, *tenant){
-		"makes a key that may do what the old one may":      rotateKey,
-		"lets the old one go on for a day, or for as asked": rotationOverlap,
-		"without an overlap ends the old one at once":       rotateAtOnce,
-		"never lets the old one live longer":                rotateShortLived,
-		"gives the new one as long a life anew":             rotationLifetime,
-		"repeated makes a key without an end again":         rotateEndlessTwice,
-		"repeated gives as long a life again":               rotateAgedTwice,
-		"of a rotated key starts from the new one":          rotateTheNewOne,
-		"takes an overlap of 0 s to 30 days":                badOverlaps,
-		"is refused of a key that ended":                    rotateEndedKeys,
+		"makes a key with the rights and the rate limit of the old one": rotateKey,
+		"lets the old one go on for a day, or for as asked":             rotationOverlap,
+		"without an overlap ends the old one at once":                   rotateAtOnce,
+		"never lets the old one live longer":                            rotateShortLived,
+		"gives the new one as long a life anew":                         rotationLifetime,
+		"repeated makes a key without an end again":                     rotateEndlessTwice,
+		"repeated gives as long a life again":                           rotateAgedTwice,
+		"of a rotated key starts from the new one":                      rotateTheNewOne,
+		"takes an overlap of 0 s to 30 days":                            badOverlaps,
+		"is refused of a key that ended":                                rotateEndedKeys,
 	})
 }
 

@@ -14,7 +14,7 @@ import (
 	"earshot/internal/testkit/apptest"
 )
 
-func TestAKeyMadeForSomebodyElse(t *testing.T) {
+func TestAKeyMadeForAnotherMember(t *testing.T) {
 	t.Parallel()
 	together(t, map[string]func(*testing.T, *tenant){
 		"is revoked when its maker is removed, and no other":                    makerRemoved,

@@ -32,7 +32,7 @@ func TestAMember(t *testing.T) {
 	})
 }
 
-func TestAMemberWhoIsRemoved(t *testing.T) {
+func TestARemovedMember(t *testing.T) {
 	t.Parallel()
 	together(t, map[string]func(*testing.T, *tenant){
 		"has no key that is valid, and isn't there":                 removeMember,
@@ -47,8 +47,8 @@ func TestTheLastOwner(t *testing.T) {
 	t.Parallel()
 	together(t, map[string]func(*testing.T, *tenant){
 		"isn't removed and keeps the role, but may be renamed":   lastOwner,
-		"is one of two who resign at once":                       ownersResign,
-		"is one of two who take each other's role at once":       ownersDemote,
+		"is one of two owners who resign at once":                ownersResign,
+		"is one of two owners who demote each other at once":     ownersDemote,
 		"is one of two of whom one leaves and the other resigns": ownersGo,
 	})
 }

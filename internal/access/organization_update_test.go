@@ -24,14 +24,14 @@ import (
 func TestAnOrganization(t *testing.T) {
 	t.Parallel()
 	together(t, map[string]func(*testing.T, *tenant){
-		"gets what it is found and known by, and keeps what isn't said": updateOrganization,
+		"gets a name, slug and color, and keeps the omitted ones":            updateOrganization,
 		"has a slug of its own":                                              organizationSlug,
 		"is refused bad values, all at once":                                 badOrganizationPatch,
 		"has a logo that is replaced and taken away":                         replaceLogo,
 		"has no logo that isn't a small PNG or JPEG":                         badLogos,
 		"is found by its slug or its id, and by no other's":                  findWorkspace,
 		"can be changed while its bills aren't paid":                         updateReadOnly,
-		"stays as it is where it is told what it has":                        updateTwice,
+		"doesn't change when a patch repeats its values":                     updateTwice,
 		"is changed by its owners and admins, and read by all its members":   organizationByAPI,
 		"switches e-mails to end-users on once the operator allows it":       allowMails,
 		"has blocked words, each once, and is refused more than it may have": organizationWords,

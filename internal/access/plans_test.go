@@ -18,7 +18,7 @@ import (
 // An organization has a guest for each visitor that comments. Queries about members must not read
 // these rows, because some run under the organization's lock. The absence of a Seq Scan proves too
 // little, because another index covers guests and members.
-func TestWhatIsAskedOfMembersGoesPastGuests(t *testing.T) {
+func TestMemberQueriesReadNoGuests(t *testing.T) {
 	t.Parallel()
 	s, c, asked := testkit.Asked(t)
 	u := access.New(s, change.NewRunner(s, nil, nil, change.Settings{}), slog.New(slog.DiscardHandler))

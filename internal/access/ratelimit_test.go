@@ -83,7 +83,7 @@ func refill(perMinute int, since time.Time) int {
 	return int(time.Since(since).Seconds()*float64(perMinute)/60) + 1
 }
 
-func TestReplicasShareABudgetWhenEverybodyAsksAtOnce(t *testing.T) {
+func TestReplicasShareABudgetUnderConcurrentRequests(t *testing.T) {
 	t.Parallel()
 	database, key, began := testkit.Database(t), publicid.NewAPIKey(), time.Now()
 	const limit, replicas, callers = 600, 3, 16

@@ -299,7 +299,7 @@ func TestNothingImportsACommand(t *testing.T) {
 	}
 }
 
-func TestNoProgramHoldsWhatIsForTests(t *testing.T) {
+func TestNoProgramImportsATestPackage(t *testing.T) {
 	t.Parallel()
 	isForTests := func(name string) bool {
 		return slices.ContainsFunc(onlyTests, func(o string) bool { return covers(o+"/...", name) })

@@ -22,15 +22,15 @@ func TestABackfill(t *testing.T) {
 	t.Parallel()
 	app := apptest.Start(t, apptest.Options{Environ: []string{"EARSHOT_CONTACT_CAP_FREE=2"}})
 	for name, test := range map[string]func(*testing.T, *tenant){
-		"makes contacts of those who acted before the moment, by what they did first": firstActivity,
-		"knows who is a contact, and changes nothing of them":                         knownContacts,
-		"takes members' votes and comments, and those of contacts, for nobody's":      othersActivity,
-		"keeps to the cap of the plan, and goes on":                                   atTheCap,
-		"goes on behind the last page, however often and by however many":             pages,
-		"makes nobody again who is erased while it runs, or was before":               erased,
-		"keeps nothing of an address when it is canceled":                             canceled,
-		"refuses what can't be, and changes nothing":                                  refused,
-		"is the operator's in the audit trail":                                        audited,
+		"makes contacts of people with activity before the moment, by their first action": firstActivity,
+		"finds existing contacts, and doesn't change them":                                knownContacts,
+		"ignores votes and comments of members and other organizations":                   othersActivity,
+		"keeps to the cap of the plan, and goes on":                                       atTheCap,
+		"goes on behind the last page, however often and by however many":                 pages,
+		"doesn't recreate a contact that is erased before or during the run":              erased,
+		"keeps nothing of an address when it is canceled":                                 canceled,
+		"refuses invalid requests, and changes nothing":                                   refused,
+		"is the operator's in the audit trail":                                            audited,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -179,7 +179,7 @@ func refused(t *testing.T, n *tenant) {
 	unchanged := n.Watch(t)
 	for what, wanted := range map[string]backfill.Wanted{
 		"the future":        {Before: time.Now().Add(time.Hour), People: people("ada@example.com")},
-		"nobody":            {Before: day(1)},
+		"no people":         {Before: day(1)},
 		"too many":          {Before: day(1), People: make([]backfill.Person, backfill.MaxAddresses+1)},
 		"no moment of ours": {Before: time.Date(-3, 1, 1, 0, 0, 0, 0, time.UTC), People: people("ada@example.com")},
 	} {

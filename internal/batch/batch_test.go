@@ -44,7 +44,7 @@ func start[Out any](ctx context.Context, b *batch.Batcher[int, Out], items ...in
 	return outs, errs, all
 }
 
-func TestWhatComesDuringABatchGoesTogetherInTheNext(t *testing.T) {
+func TestItemsThatArriveDuringABatchShareTheNextBatch(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := &recorder{}
@@ -155,7 +155,7 @@ func TestABatchWithoutAResultForEachItemFails(t *testing.T) {
 	require.ErrorContains(t, err, "0 results")
 }
 
-func TestWhoHasToKnowLeavesOnlyWhileTheBatchIsNotUnderWay(t *testing.T) {
+func TestACallerOfDoOrNotLeavesOnlyBeforeItsBatchStarts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := &recorder{}

@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
-func TestAPanicInAChangeWithAnIdempotencyKeyGivesBackWhatItHeld(t *testing.T) {
+func TestAPanickingChangeReleasesItsIdempotencyKeyAndItsTransactionSlot(t *testing.T) {
 	t.Parallel()
 	s, box := testkit.Store(t), seal.New()
 	require.NoError(t, box.Add("test", make([]byte, 32)))

@@ -125,7 +125,7 @@ func TestEveryProblemIsToldAtOnceInPlainWords(t *testing.T) {
   EARSHOT_DELIVERY_GROUP_MAX: must be 1 to 60`)
 }
 
-func TestAnEmptyEnvironmentSaysWhatToSetAndHow(t *testing.T) {
+func TestTheErrorForAnEmptyEnvironmentExplainsEveryMissingSetting(t *testing.T) {
 	t.Parallel()
 	_, err := config.Load(nil)
 	require.EqualError(t, err, `settings:

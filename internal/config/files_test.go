@@ -64,7 +64,7 @@ func TestASettingThatIsSetTwiceOrCannotBeReadIsListedWithTheOthers(t *testing.T)
   EARSHOT_EMAIL_HASH_KEY: is not base64 (base64 of 32 bytes, for hashes of e-mail addresses; it must never change)`)
 }
 
-func TestWhatADeploymentPassesThroughEmptyIsNotSet(t *testing.T) {
+func TestAnEmptyOptionalSettingCountsAsUnset(t *testing.T) {
 	t.Parallel()
 	var empty []string
 	for _, s := range config.Settings() {

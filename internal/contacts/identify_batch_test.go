@@ -23,14 +23,14 @@ const batchPath = "/v1/contacts/identify/batch"
 func TestABatchOfContacts(t *testing.T) {
 	t.Parallel()
 	together(t, map[string]func(*testing.T, *tenant){
-		"is written as if each had been identified alone":            batchAsAlone,
-		"builds on the item before where it names a contact twice":   batchRepeats,
-		"tells of each item what is wrong with it and does the rest": batchJudges,
-		"finds contacts of its organization only":                    batchFindsItsOwn,
-		"is refused as a whole while bills are unpaid":               batchUnpaid,
-		"answers no more than a page's worth of metadata":            batchOfLarge,
-		"has its contacts in the feed in the order of its items":     batchEvents,
-		"writes no votes of contacts who pay what they paid before":  batchKeepsVotes,
+		"is written as if each had been identified alone":          batchAsAlone,
+		"builds on the item before where it names a contact twice": batchRepeats,
+		"reports the errors of each item and writes the rest":      batchJudges,
+		"finds contacts of its organization only":                  batchFindsItsOwn,
+		"is refused as a whole while bills are unpaid":             batchUnpaid,
+		"answers no more than a page's worth of metadata":          batchOfLarge,
+		"has its contacts in the feed in the order of its items":   batchEvents,
+		"writes no votes of contacts with unchanged revenue":       batchKeepsVotes,
 	})
 }
 

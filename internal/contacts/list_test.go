@@ -39,10 +39,10 @@ func TestASearchOfContacts(t *testing.T) {
 		"finds a text of any length in address or name":       searchAnywhere,
 		"finds it without regard to case":                     searchAnyCase,
 		"finds nothing that is half in one and half in other": searchAcross,
-		"finds nothing by what only the index holds":          searchSeparator,
+		"finds nothing by the separator in the index":         searchSeparator,
 		"takes every character literally":                     searchLiterally,
-		"goes by what a contact is named now":                 searchAfterPatch,
-		"goes by what identify told":                          searchAfterIdentify,
+		"uses the current name and address of a contact":      searchAfterPatch,
+		"uses the traits from identify":                       searchAfterIdentify,
 	})
 }
 

@@ -13,8 +13,8 @@ import (
 	"earshot/internal/testkit"
 )
 
-// TestWhoMayBeMailedIsTheSpecificationsTable has the table's rows, in its order.
-func TestWhoMayBeMailedIsTheSpecificationsTable(t *testing.T) {
+// TestMayBeMailedMatchesTheTableOfTheSpecification has the table's rows, in its order.
+func TestMayBeMailedMatchesTheTableOfTheSpecification(t *testing.T) {
 	t.Parallel()
 	const yes, admin, no = contacts.Allowed, contacts.AdminsDecision, contacts.Refused
 	for _, row := range []struct {
@@ -44,8 +44,8 @@ func TestWhoMayBeMailedIsTheSpecificationsTable(t *testing.T) {
 	}
 }
 
-// TestTheGuideSaysOfEachProvenanceWhatTheFunctionDoes compares the guide with MayBeMailed.
-func TestTheGuideSaysOfEachProvenanceWhatTheFunctionDoes(t *testing.T) {
+// TestTheGuideAndMayBeMailedAgreeOnEachProvenance compares the guide with MayBeMailed.
+func TestTheGuideAndMayBeMailedAgreeOnEachProvenance(t *testing.T) {
 	t.Parallel()
 	guide, err := os.ReadFile(filepath.Join(testkit.Root(), "docs", "api", "privacy.md"))
 	require.NoError(t, err)

@@ -82,7 +82,7 @@ func optInAtTheCap(t *testing.T, n *tenant) {
 	require.NotNil(t, found)
 }
 
-func TestTheDatabaseKeepsHowAContactCameInWhoeverWrites(t *testing.T) {
+func TestAContactsSourceAndConsentBasisAreImmutableInTheDatabase(t *testing.T) {
 	t.Parallel()
 	n := apptest.Start(t, apptest.Options{Alone: true}).Tenant(t)
 	id := n.ID(t, "/v1/contacts", object{"email": "ada@example.com"})

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestRemoveLeavesWhatIsNotTheClusters(t *testing.T) {
+func TestRemoveKeepsFilesThatDoNotBelongToTheCluster(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "data"), 0o700))

@@ -11,7 +11,7 @@ import (
 	"earshot/internal/testkit/tier"
 )
 
-func TestAStandbyHasWhatWasCommittedAndTakesOverWhenThePrimaryIsKilled(t *testing.T) {
+func TestAStandbyHasAllCommittedDataAndReplacesAKilledPrimary(t *testing.T) {
 	tier.Needs(t, "postgres")
 	t.Parallel()
 	dir := reachableDir(t)

@@ -60,7 +60,7 @@ func TestATemporalServerWithoutItsPostgresSaysSo(t *testing.T) {
 	require.NotContains(t, err.Error(), "hidden")
 }
 
-func TestTemporalOfComposeReadsWhatIsTriedHere(t *testing.T) {
+func TestComposeAndTheDevelopmentStackUseTheSameTemporalConfiguration(t *testing.T) {
 	t.Parallel()
 	composes, err := os.ReadFile(filepath.Join(repository(), "deploy", "temporal", "dynamicconfig.yaml"))
 	require.NoError(t, err)

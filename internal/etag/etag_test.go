@@ -9,7 +9,7 @@ import (
 	"earshot/internal/etag"
 )
 
-func TestAReaderHasWhatItsHeaderNames(t *testing.T) {
+func TestAnIfNoneMatchHeaderMatchesOnlyItsETags(t *testing.T) {
 	t.Parallel()
 	tag := etag.Of([]byte("a"))
 	require.NotEqual(t, tag, etag.Of([]byte("b")))

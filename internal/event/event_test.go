@@ -179,7 +179,7 @@ func TestEveryPayloadHasTheBytesOfTheSpecification(t *testing.T) {
 	}
 }
 
-func TestThePayloadOfEachEventSaysWhatItIsAboutInItsFirstBytes(t *testing.T) {
+func TestTheFirstBytesOfEachPayloadHaveTheIDOfItsSubject(t *testing.T) {
 	t.Parallel()
 	for _, f := range frozen {
 		_, rest, _ := strings.Cut(f.text, `:{"id":"`)

@@ -128,7 +128,7 @@ func mechanisms() []mechanism {
 	}
 }
 
-func TestWhatEachMechanismChanges(t *testing.T) {
+func TestEachFairnessMechanismChangesItsFigure(t *testing.T) {
 	if !*mechanismsToo {
 		t.Skip("it takes minutes: -mechanisms")
 	}

@@ -47,7 +47,7 @@ func TestAnOrganizationHasAShareOfTheLaterQueueHoweverManyWebhooksFail(t *testin
 	require.Equal(t, production().laterPerWebhook, n)
 }
 
-func TestAnOrganizationWhoseShareIsUsedUpKeepsNobodyElseOfItsGroupBack(t *testing.T) {
+func TestAnOrganizationAtItsLimitBlocksNoOtherOrganizationInItsGroup(t *testing.T) {
 	t.Parallel()
 	l, busy, quiet := NewLaterLimits(), publicid.NewOrganization(), publicid.NewOrganization()
 	for range 2 {

@@ -86,7 +86,7 @@ func TestAGroupKeepsTheOrderOfItsOrganization(t *testing.T) {
 	require.Equal(t, in, out)
 }
 
-func TestNobodyFillsTheQueueForTheOthers(t *testing.T) {
+func TestOneOrganizationCannotFillTheStartQueue(t *testing.T) {
 	t.Parallel()
 	q := NewQueue()
 	require.Equal(t, production().maxWaiting/2, sends(q, publicid.NewOrganization(), "post.created", production().maxWaiting))
@@ -94,7 +94,7 @@ func TestNobodyFillsTheQueueForTheOthers(t *testing.T) {
 	require.Equal(t, 1000, sends(q, publicid.NewOrganization(), "post.created", 1000))
 }
 
-func TestWhatComesNowAndThenStartsAtOnce(t *testing.T) {
+func TestDeliveriesWithinTheSingleRateStartAtOnce(t *testing.T) {
 	t.Parallel()
 	q, organization := NewQueue(), publicid.NewOrganization()
 	for i := range 200 {

@@ -101,7 +101,7 @@ func TestAWebhookWithNothingInFlightTakesNoMemory(t *testing.T) {
 	require.Empty(t, l.of)
 }
 
-func TestWhatFindsNoSlotIsPutOffForAsLongAsTheReceiverTakesForTheBacklog(t *testing.T) {
+func TestAnAttemptWithoutASlotWaitsForTheReceiversBacklog(t *testing.T) {
 	t.Parallel()
 	l, webhook := NewWebhookLimits(), publicid.NewWebhook()
 	// 2,400 attempts in groups of 60, to a receiver that hangs.

@@ -158,14 +158,14 @@ func fiftyTags(t *testing.T, n *tenant) {
 func TestABoardThatIsChangedOrDeleted(t *testing.T) {
 	t.Parallel()
 	together(t, map[string]func(*testing.T, *tenant){
-		"changes in the members that are sent and no others":            patchBoardEach,
-		"sent back as it was read doesn't change":                       boardSentBack,
-		"is refused a slug that another of the organization has":        boardSlugTaken,
-		"is refused with every failure of a patch at once":              badBoardPatch,
-		"is deleted by whoever repeats its name, letter by letter":      confirmBoardName,
-		"isn't deleted while it holds anything, and says how much":      boardNotEmpty,
-		"doesn't stay for posts that were deleted, and takes them":      boardOfDeletedPosts,
-		"is gone for every operation once deleted, and leaves its slug": boardGone,
+		"changes in the members that are sent and no others":                patchBoardEach,
+		"sent back as it was read doesn't change":                           boardSentBack,
+		"is refused a slug that another of the organization has":            boardSlugTaken,
+		"is refused with every failure of a patch at once":                  badBoardPatch,
+		"is deleted only if the request repeats its name, letter by letter": confirmBoardName,
+		"isn't deleted while it holds anything, and says how much":          boardNotEmpty,
+		"doesn't stay for posts that were deleted, and takes them":          boardOfDeletedPosts,
+		"is gone for every operation once deleted, and leaves its slug":     boardGone,
 	})
 }
 

@@ -42,9 +42,9 @@ func TestThePublicationOfAnEntry(t *testing.T) {
 	together(t, map[string]func(*testing.T, *tenant){
 		"follows publishedAt from any state into any other":     everyPublication,
 		"is told again after the entry became a draft":          toldAgain,
-		"is told with what the same patch changed":              toldAsPatched,
+		"is told with the other changes of the same patch":      toldAsPatched,
 		"doesn't touch the status of linked posts":              postsStayOpen,
-		"keeps its moment to the microsecond, whatever offset":  momentKept,
+		"keeps its moment to the microsecond, with any offset":  momentKept,
 		"is refused a moment that has no place in the calendar": badMoments,
 		"on schedule is told once, when it is due":              publishedOnSchedule,
 		"on schedule happens though the bills are unpaid":       publishedUnpaid,

@@ -200,12 +200,12 @@ func TestAThreadOfComments(t *testing.T) {
 	t.Parallel()
 	together(t, map[string]func(*testing.T, *tenant){
 		"is walked from end to end while it grows":                   commentsWalked,
-		"has each reply behind what it answers, the oldest first":    commentThreads,
+		"has each reply behind its parent, the oldest first":         commentThreads,
 		"keeps its order on pages of any size":                       commentPages,
 		"shows comments as they were made":                           commentsAsMade,
 		"keeps a tombstone where a comment was deleted":              tombstone,
 		"goes on under a tombstone":                                  replyToTombstone,
-		"counts what isn't deleted":                                  commentCounts,
+		"counts the comments that aren't deleted":                    commentCounts,
 		"loses a comment once":                                       deletedTwice,
 		"is of one post":                                             commentsOfOnePost,
 		"refuses limits and cursors that aren't its own":             badCommentPages,

@@ -11,7 +11,7 @@ import (
 	"earshot/ent/db/user"
 )
 
-func TestWhatAContactDidIsKnownByItsPresentAddress(t *testing.T) {
+func TestTheActivityOfAContactFollowsItsPresentAddress(t *testing.T) {
 	t.Parallel()
 	together(t, map[string]func(*testing.T, *tenant){
 		"its vote, when the address is told afterwards":                     voteBeforeAddress,

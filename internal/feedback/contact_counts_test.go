@@ -17,7 +17,7 @@ import (
 	"earshot/internal/testkit/apptest"
 )
 
-func TestWhatAMemberDoesCountsForTheContactWithItsAddress(t *testing.T) {
+func TestTheActivityOfAMemberCountsForTheContactWithItsAddress(t *testing.T) {
 	t.Parallel()
 	together(t, map[string]func(*testing.T, *tenant){
 		"while it is there":                             memberCounts,
@@ -86,7 +86,7 @@ func memberTwins(t *testing.T, n *tenant) {
 
 // Rows written by an older release have no address hash. The database cannot compute it, because it
 // does not have the key.
-func TestWhatMembersDidBeforeTheirAddressesWereHashedCountsOnceAServiceHasStarted(t *testing.T) {
+func TestOldRowsOfMembersCountAfterTheServiceHashesTheirAddresses(t *testing.T) {
 	t.Parallel()
 	app := apptest.Start(t, apptest.Options{})
 	n := &tenant{app.Tenant(t)}

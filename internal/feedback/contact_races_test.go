@@ -18,7 +18,7 @@ func TestContactsAtTheSameMoment(t *testing.T) {
 	t.Parallel()
 	withQuickDeadlocks(t, map[string]func(*testing.T, *tenant){
 		"vote, comment and retract, while they are forgotten and posts are merged": contactsAmid,
-		"learn one address, while those who have it vote and comment":              addressesAmid,
+		"learn one address, while contacts with that address vote and comment":     addressesAmid,
 	})
 }
 

@@ -24,7 +24,7 @@ func TestAContactsVote(t *testing.T) {
 		"makes no contact where the post isn't there":                    newcomerOnNoPost,
 		"is told in an event that has the specified keys and no further": contactVoteTold,
 		"is one with that of a person with the same address":             onePersonVotes,
-		"is listed with who it is and what they pay":                     contactVoteListed,
+		"is listed with the contact's identity, plan and revenue":        contactVoteListed,
 		"stays counted when the contact is deleted":                      deletedContactsVote,
 		"is one a person after a merge":                                  contactVotesMerged,
 		"is refused for names that aren't one contact":                   badVoters,

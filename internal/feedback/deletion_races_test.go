@@ -30,19 +30,19 @@ import (
 func TestDeletionsAtTheSameMoment(t *testing.T) {
 	t.Parallel()
 	withQuickDeadlocks(t, map[string]func(*testing.T, *tenant){
-		"of a board and what is put on it":             deleteBoardAmid,
-		"of a board and its last post":                 deleteBoardAfterPost,
-		"of a contact and the posts that it is given":  deleteContactAmid,
-		"of contacts that posts exchange":              deleteExchanged,
-		"of a contact that is identified again":        deleteIdentified,
-		"of a post and all that happens to it":         deletePostAmid,
-		"of a post and what is merged into it":         deleteTargetAmid,
-		"of a tag and the posts that carry it":         deleteTagAmid,
-		"of a webhook and what it is told":             deleteWebhookAmid,
-		"of a comment and its changes and merges":      deleteCommentAmid,
-		"of a changelog entry and its changes":         deleteEntryAmid,
-		"of an entry's schedule and its publication":   unscheduleAmid,
-		"of a schedule by another, which publishes it": publishAmid,
+		"of a board and its new posts, tags and entries": deleteBoardAmid,
+		"of a board and its last post":                   deleteBoardAfterPost,
+		"of a contact and the posts that it is given":    deleteContactAmid,
+		"of contacts that posts exchange":                deleteExchanged,
+		"of a contact that is identified again":          deleteIdentified,
+		"of a post and all that happens to it":           deletePostAmid,
+		"of a post and the merges into it":               deleteTargetAmid,
+		"of a tag and the posts that carry it":           deleteTagAmid,
+		"of a webhook and its deliveries":                deleteWebhookAmid,
+		"of a comment and its changes and merges":        deleteCommentAmid,
+		"of a changelog entry and its changes":           deleteEntryAmid,
+		"of an entry's schedule and its publication":     unscheduleAmid,
+		"of a schedule by another, which publishes it":   publishAmid,
 	}, "EARSHOT_WEBHOOK_CAP=1000")
 }
 

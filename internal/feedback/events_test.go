@@ -20,16 +20,16 @@ func TestAnEvent(t *testing.T) {
 	t.Parallel()
 	together(t, map[string]func(*testing.T, *tenant){
 		"is written once with a delivery for each webhook that subscribes": fanOut,
-		"isn't sent when nobody subscribes":                                nobodySubscribes,
+		"isn't sent when no webhook subscribes":                            nobodySubscribes,
 		"isn't sent to a webhook that is disabled":                         disabledWebhook,
 		"comes with its change or not at all":                              changeOrNothing,
 		"has the payload that the specification states":                    payloadShapes,
 		"shows the bytes that are sent wherever it is read":                sameBytes,
 		"stays in its organization":                                        ownEvents,
-		"of each type is what the contract's webhooks state":               eventsByContract,
-		"of each type goes to whoever subscribes to that type":             eachSubscription,
+		"of each type matches the webhooks of the contract":                eventsByContract,
+		"of each type goes to the webhooks that subscribe to the type":     eachSubscription,
 		"of each type stays in its organization":                           ownEventsOfEachType,
-		"has the keys of its type, whatever is null":                       payloadsOfNulls,
+		"has the keys of its type, also for null values":                   payloadsOfNulls,
 		"isn't caused by any other change":                                 quietLife,
 	})
 }

@@ -26,7 +26,7 @@ import (
 func TestAChangeThatIsMadeTogetherWithOthers(t *testing.T) {
 	t.Parallel()
 	together(t, map[string]func(*testing.T, *tenant){
-		"writes what it writes alone":                        asAlone,
+		"writes the same rows as alone":                      asAlone,
 		"costs its neighbours nothing when it is refused":    refusedNeighbours,
 		"costs its neighbours nothing when it fails":         failedNeighbours,
 		"doesn't wait for a post that a neighbour waits for": heldPost,

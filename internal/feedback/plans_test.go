@@ -51,7 +51,7 @@ func TestTheKeptPlanOfABoardsListReadsAndSortsOnlyAPage(t *testing.T) {
 }
 
 // A poll reads only the changes, and a read of the whole list sorts no rows.
-func TestAPageInTheOrderOfChangesReadsOnlyWhatHasChanged(t *testing.T) {
+func TestAPageInChangeOrderReadsOnlyTheChangedRows(t *testing.T) {
 	t.Parallel()
 	s, c, last := testkit.Asked(t)
 	of := publicid.NewOrganization()

@@ -450,9 +450,9 @@ func TestASearchOfPosts(t *testing.T) {
 		"finds words by their stems, all of them, in title and text": searchedWords,
 		"takes phrases, exclusions and alternatives":                 searchedSyntax,
 		"shows those first whose title has all the words":            searchedRelevance,
-		"takes whatever a person types":                              searchedAnything,
+		"takes any text that a person types":                         searchedAnything,
 		"has 1 to 200 characters":                                    searchLimits,
-		"finds a post by what it says now":                           searchedAfterEdit,
+		"finds a post by its current text":                           searchedAfterEdit,
 		"knows posts that were merged":                               searchedMerged,
 		"takes any text that a post may have":                        searchedLongTexts,
 	})

@@ -20,17 +20,17 @@ func TestAMergeOfPosts(t *testing.T) {
 		"keeps the vote of each member who shares an address":    mergedTwinMembers,
 		"moves the comments, with replies and tombstones":        mergedComments,
 		"leaves readable duplicates that name the target":        mergedSources,
-		"leaves the target as it was, but for what it won":       mergedTarget,
+		"changes only the counts and times of the target":        mergedTarget,
 		"tells each source's change of status once":              mergedEvents,
 		"tells nothing of a source that was a duplicate already": mergedDuplicate,
 		"can be repeated": mergedAgain,
 		"takes sources that are new beside those merged before": mergedMore,
 		"counts a source that is named several times once":      mergedTwins,
-		"takes 20 sources": mergedTwenty,
-		"points what was merged before to the new target":       mergedChain,
+		"takes 20 sources":                                      mergedTwenty,
+		"points earlier sources to the new target":              mergedChain,
 		"is refused for posts that it can't merge, all or none": badMerges,
 		"is refused for lists of sources that can't be right":   badSources,
-		"of what isn't there is refused":                        mergeOfNothing,
+		"of missing posts is refused":                           mergeOfNothing,
 	})
 }
 
@@ -358,15 +358,15 @@ func mergeOfNothing(t *testing.T, n *tenant) {
 func TestAPostThatWasMerged(t *testing.T) {
 	t.Parallel()
 	together(t, map[string]func(*testing.T, *tenant){
-		"passes votes on, put and taken":                            votesPassedOn,
-		"passes comments and replies on":                            commentsPassedOn,
-		"can be changed, and stays merged":                          mergedChanged,
-		"leaves what it gave to the target when it is deleted":      mergedThenDeleted,
-		"keeps votes and comments again once its target is deleted": standsAlone,
-		"can be merged again once its target is deleted":            mergedElsewhere,
-		"can be merged into again once its target is deleted":       mergedIntoAgain,
-		"doesn't name its target any more once that is deleted":     targetForgotten,
-		"stays in the changelog entries that link it":               mergedLinked,
+		"passes votes on, put and taken":                                 votesPassedOn,
+		"passes comments and replies on":                                 commentsPassedOn,
+		"can be changed, and stays merged":                               mergedChanged,
+		"leaves its votes and comments to the target when it is deleted": mergedThenDeleted,
+		"keeps votes and comments again once its target is deleted":      standsAlone,
+		"can be merged again once its target is deleted":                 mergedElsewhere,
+		"can be merged into again once its target is deleted":            mergedIntoAgain,
+		"doesn't name its target any more once that is deleted":          targetForgotten,
+		"stays in the changelog entries that link it":                    mergedLinked,
 	})
 }
 

@@ -19,17 +19,17 @@ import (
 func TestTheRevenueOfAPost(t *testing.T) {
 	t.Parallel()
 	together(t, map[string]func(*testing.T, *tenant){
-		"sorts a board, with the posts without any last":       revenueSorts,
-		"goes with filters, a search and pages":                revenueFiltered,
-		"is told in the list by it, and nowhere else":          revenueTold,
-		"comes and goes with the votes of contacts":            revenueOfVotes,
-		"is of contacts only, whoever has the same address":    revenueOfContactsOnly,
-		"follows what a contact pays":                          revenueOfContact,
-		"moves in a merge, with one vote a person":             revenueMerged,
-		"goes with a contact that is deleted":                  revenueOfDeletedContact,
-		"is read of posts whose text is loaded apart":          revenueOfLargePosts,
-		"wants a currency, which no other order takes":         revenueWithoutCurrency,
-		"doesn't keep a board with deleted posts from leaving": revenueOfDeletedBoard,
+		"sorts a board, with the posts without any last":                   revenueSorts,
+		"goes with filters, a search and pages":                            revenueFiltered,
+		"is told in the list by it, and nowhere else":                      revenueTold,
+		"comes and goes with the votes of contacts":                        revenueOfVotes,
+		"counts contacts only, no members or guests with the same address": revenueOfContactsOnly,
+		"follows the revenue of a contact":                                 revenueOfContact,
+		"moves in a merge, with one vote a person":                         revenueMerged,
+		"goes with a contact that is deleted":                              revenueOfDeletedContact,
+		"is read of posts whose text is loaded apart":                      revenueOfLargePosts,
+		"wants a currency, which no other order takes":                     revenueWithoutCurrency,
+		"doesn't keep a board with deleted posts from leaving":             revenueOfDeletedBoard,
 	})
 }
 
@@ -240,7 +240,7 @@ func (n *tenant) boardName(t *testing.T, board string) string {
 	return ""
 }
 
-func TestRevenueIsExactWhateverChangesAtTheSameMoment(t *testing.T) {
+func TestRevenueStaysExactUnderConcurrentChanges(t *testing.T) {
 	t.Parallel()
 	withQuickDeadlocks(t, map[string]func(*testing.T, *tenant){"of votes, merges and contacts": revenueAmid})
 }
@@ -310,7 +310,7 @@ func (n *tenant) contactOf(t *testing.T, externalUserID string) string {
 // A batch of contacts updates the revenue of the posts for which they voted. It updates the posts
 // in the order of their ids and not in the order of the contacts. Batches with votes on the same
 // posts therefore do not deadlock.
-func TestABatchThatTellsWhatVotersPayCountsThePostsInTheirOrder(t *testing.T) {
+func TestABatchOfContactsUpdatesPostRevenuesInOrderOfPostID(t *testing.T) {
 	t.Parallel()
 	n := &tenant{apptest.Start(t, apptest.Options{Alone: true}).Tenant(t)} // no other test waits for locks here
 	_, posts := n.numbered(t, 2)

@@ -17,16 +17,16 @@ import (
 	"earshot/internal/testkit/apptest"
 )
 
-func TestWhatEverybodyMayRead(t *testing.T) {
+func TestAnonymousReadersSeeOnlyPublicContent(t *testing.T) {
 	t.Parallel()
 	together(t, map[string]func(*testing.T, *tenant){
-		"is of public boards alone, by their slugs":                publicBoards,
-		"isn't shown by a board that has become private meanwhile": privateMeanwhile,
-		"of a changelog is what was published, by when":            publicEntries,
-		"has the posts that an entry links on its own board":       publicLinks,
-		"has names of members among authors, and of nobody else":   commentAuthors,
-		"of a board has the addresses of its newest posts":         publicAddresses,
-		"is of the organization's own boards":                      foreignBoards,
+		"on public boards only, by their slugs":               publicBoards,
+		"and nothing of a board that has become private":      privateMeanwhile,
+		"of a changelog, its published entries by date":       publicEntries,
+		"with the posts that an entry links on its own board": publicLinks,
+		"with the names of members only":                      commentAuthors,
+		"of a board, the addresses of its newest posts":       publicAddresses,
+		"of the organization's own boards":                    foreignBoards,
 	})
 }
 

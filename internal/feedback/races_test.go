@@ -40,7 +40,7 @@ func TestRequestsAtTheSameMoment(t *testing.T) {
 		"don't undo each other's changes":                patchesAtOnce,
 		"don't undo each other's changes of a board":     patchBoardAtOnce,
 		"don't undo each other's changes of a contact":   patchContactAtOnce,
-		"don't undo what identify fills in":              patchAndFillAtOnce,
+		"don't undo traits that identify fills in":       patchAndFillAtOnce,
 		"don't undo each other's changes of an entry":    patchEntryAtOnce,
 		"don't undo each other's changes of a webhook":   patchWebhookAtOnce,
 		"don't undo links and tags beside other changes": patchSetsAtOnce,
@@ -56,7 +56,7 @@ func TestRequestsAtTheSameMoment(t *testing.T) {
 		"move one contact to an id that is identified":   patchAndIdentifyAtOnce,
 		"exchange the ids of two contacts":               exchangeIDsAtOnce,
 		"move one board and one entry to one slug":       patchSlugsAtOnce,
-		"read what they wrote before":                    readOwnWritesAtOnce,
+		"read their own earlier writes":                  readOwnWritesAtOnce,
 	}, "EARSHOT_CONTACT_CAP_FREE=3", "EARSHOT_WEBHOOK_CAP=3")
 }
 
@@ -559,7 +559,7 @@ const voters = 64
 
 func TestTheVotesOfManyMembersAreCountedExactly(t *testing.T) {
 	t.Parallel()
-	together(t, map[string]func(*testing.T, *tenant){"who vote, repeat and retract at the same moment": manyVotersAtOnce})
+	together(t, map[string]func(*testing.T, *tenant){"when they vote, repeat and retract at the same moment": manyVotersAtOnce})
 }
 
 func manyVotersAtOnce(t *testing.T, n *tenant) {

@@ -147,7 +147,7 @@ func TestNothingIsDoneBetweenTheFirstEventAndTheCommit(t *testing.T) {
 }
 
 // Pages and single rows are read without Ent. The test compares them with the rows that Ent reads.
-func TestAPageHasWhatEntReads(t *testing.T) {
+func TestPlainSQLReadsTheSameRowsAsEnt(t *testing.T) {
 	t.Parallel()
 	u, ctx := newUseCases(t)
 	u.client.Post.UpdateOneID(u.posts[1]).SetBodyJSON(json.RawMessage(`{"a": [1.50, "ü"]}`)).SetMergedIntoID(u.posts[0]).

@@ -227,7 +227,7 @@ func TestATransactionInAnotherDatabaseHoldsUpNoCopy(t *testing.T) {
 }
 
 // A writer that began with the old numbers may commit after others have got new ones.
-func TestNumbersBeginAnewWhenNobodyWritesWithThoseFromBefore(t *testing.T) {
+func TestRenumberingWaitsForWritersWithTheOldChangeNumbers(t *testing.T) {
 	t.Parallel()
 	n := &tenant{apptest.Start(t, apptest.Options{Alone: true}).Tenant(t)}
 	tx := heldChange(t, n, n.ID(t, n.Board(t)+"/posts", object{"title": "A"}))

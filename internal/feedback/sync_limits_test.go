@@ -31,7 +31,7 @@ func parts(t *testing.T, cursor string) (list string, place []string) {
 
 // After a crash, Postgres continues with a number beyond its last checkpoint and beyond all committed
 // changes. Tests of internal/store prove this.
-func TestASyncCursorGoesNoFurtherThanWhatACrashOfPostgresLeaves(t *testing.T) {
+func TestASyncCursorNeverExceedsTheChangeNumbersAfterACrash(t *testing.T) {
 	t.Parallel()
 	n := &tenant{apptest.Start(t, apptest.Options{Alone: true}).Tenant(t)}
 	n.Post(t)

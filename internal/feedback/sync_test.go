@@ -111,16 +111,16 @@ const (
 func TestACopyThatPollsMissesNothing(t *testing.T) {
 	t.Parallel()
 	tests := map[string]func(*testing.T, *tenant){
-		"although a change commits late":               lateCommit,
-		"which a poll by the latest updatedAt does":    naivePoll,
-		"of the posts of a board that was deleted":     deletedBoard,
-		"of posts whose counts alone change":           countedAgain,
-		"unless it is of another list, or made up":     foreignSyncCursor,
-		"but of a search, which has no such order":     unorderedSearch,
-		"and leaves out what was updated before since": updatedBefore,
-		"but that a contact was seen":                  seenAgain,
-		"and keeps a place that was settled":           settledOnce,
-		"of what changes with something else":          relatedSince,
+		"although a change commits late":                               lateCommit,
+		"which a poll by the latest updatedAt does":                    naivePoll,
+		"of the posts of a board that was deleted":                     deletedBoard,
+		"of posts whose counts alone change":                           countedAgain,
+		"unless it is of another list, or made up":                     foreignSyncCursor,
+		"but of a search, which has no such order":                     unorderedSearch,
+		"and leaves out objects that were updated before updatedSince": updatedBefore,
+		"but that a contact was seen":                                  seenAgain,
+		"and keeps a place that was settled":                           settledOnce,
+		"of objects that change with another one":                      relatedSince,
 	}
 	for name, of := range map[string]func(*testing.T, *tenant) inStep{
 		"of a board's posts": postsInStep, "of all posts": allPostsInStep, "of comments": commentsInStep,

@@ -112,7 +112,7 @@ func TestAResultShowsTheWordWithTheTextAroundIt(t *testing.T) {
 	require.Less(t, len(r.Before)+len(r.Behind), 3*around)
 }
 
-func TestWhatIsSearchedForIsShownAsTextAndNeverAsHTML(t *testing.T) {
+func TestASearchTermIsShownAsTextAndNeverAsHTML(t *testing.T) {
 	t.Parallel()
 	g := made(t)
 	for _, query := range []string{`"><script>alert(1)</script>`, "\xff\xfe\x00", strings.Repeat("a b ", 500), "İ ſ K", "{{.}}"} {

@@ -37,7 +37,7 @@ func TestAnOrganizationHasSoManyUnderWayAtOnceAndOthersHaveTheirOwn(t *testing.T
 	})
 }
 
-func TestTheSlotsOfAnOrganizationThatNobodyUsesAreForgotten(t *testing.T) {
+func TestTheLimitForgetsOrganizationsWithoutUsedSlots(t *testing.T) {
 	t.Parallel()
 	l := NewLimit[publicid.Organization](2, time.Second)
 	id := publicid.NewOrganization()

@@ -78,7 +78,7 @@ func (s *stage) query(t *testing.T, sql string, into ...any) {
 	require.NoError(t, c.QueryRow(t.Context(), sql).Scan(into...))
 }
 
-func TestWhatWaitsForALinkHoldsNeitherAddressNorTokenInClear(t *testing.T) {
+func TestAPendingInteractionHasNoAddressAndNoTokenInTheClear(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	token := s.ask(t, "quentin@example.com")
@@ -123,7 +123,7 @@ func TestALinkCountsOnceHoweverManyUseItAtOnce(t *testing.T) {
 	require.Equal(t, []int{1, 1}, []int{votes, count})
 }
 
-func TestALinkIsntUsedUpByWhatDidntHappen(t *testing.T) {
+func TestALinkStaysValidAfterAFailedConfirmation(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	token := s.ask(t, "quentin@example.com")
@@ -168,7 +168,7 @@ func TestAConfirmationThatIsCutOffBeforeItsCommitHasChangedNothing(t *testing.T)
 	require.NoError(t, err)
 }
 
-func TestABrowserIsKnownInItsOrganizationAndByNobodyElse(t *testing.T) {
+func TestABrowserIsRecognizedOnlyInItsOwnOrganization(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	who := interactions.Visitor{Email: "quentin@example.com", Name: "Quentin"}

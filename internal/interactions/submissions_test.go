@@ -93,7 +93,7 @@ func (s *stage) everything(t *testing.T) string {
 	return regexp.MustCompile(`"syncCursor":"[^"]+"`).ReplaceAllString(all.String(), "")
 }
 
-func TestWhatIsWrittenOnAModeratedBoardIsNowhereButInTheQueueUntilItIsApproved(t *testing.T) {
+func TestAModeratedSubmissionAppearsOnlyInTheQueueUntilItsApproval(t *testing.T) {
 	t.Parallel()
 	s := moderated(t)
 	before := s.everything(t)
@@ -135,7 +135,7 @@ func TestWhatIsWrittenOnAModeratedBoardIsNowhereButInTheQueueUntilItIsApproved(t
 		[]any{contact["email"], contact["name"], contact["source"], contact["consentBasis"]})
 }
 
-func TestVotesAndWhatTheOrganizationWritesDontWait(t *testing.T) {
+func TestVotesAndTextsOfTheOrganizationSkipModeration(t *testing.T) {
 	t.Parallel()
 	s := moderated(t)
 	s.Patch(t, "/v1/organization", object{"blockedWords": []string{"casino"}})
@@ -145,7 +145,7 @@ func TestVotesAndWhatTheOrganizationWritesDontWait(t *testing.T) {
 	require.Empty(t, s.queue(t, ""))
 }
 
-func TestALinkToAModeratedBoardIsUsedUpByWhatWaits(t *testing.T) {
+func TestAPendingSubmissionUsesUpItsConfirmationLink(t *testing.T) {
 	t.Parallel()
 	s := moderated(t)
 	require.NoError(t, s.Ask(s.ctx, quentin, interactions.Wanted{Kind: interactions.Comment, Post: s.post, Text: "Me too"},
@@ -161,7 +161,7 @@ func TestALinkToAModeratedBoardIsUsedUpByWhatWaits(t *testing.T) {
 	require.Len(t, s.queue(t, ""), 1)
 }
 
-func TestWhatWaitsHoldsNameAndAddressSealedAndOnlyOfWhoHasOptedIn(t *testing.T) {
+func TestASubmissionKeepsPersonalDataSealedAndOnlyAfterConsent(t *testing.T) {
 	t.Parallel()
 	s := moderated(t)
 	s.writes(t, interactions.Wanted{Kind: interactions.Comment, Text: "Me too"})
@@ -175,7 +175,7 @@ func TestWhatWaitsHoldsNameAndAddressSealedAndOnlyOfWhoHasOptedIn(t *testing.T) 
 	}
 }
 
-func TestOfSeveralWhoApproveOrRejectAtOnceOneDoes(t *testing.T) {
+func TestOnlyOneOfSeveralConcurrentDecisionsOnASubmissionSucceeds(t *testing.T) {
 	t.Parallel()
 	s := moderated(t)
 	id := s.comments(t, "Me too")
@@ -237,7 +237,7 @@ func TestAnApprovalThatIsCutOffBeforeItsCommitHasChangedNothing(t *testing.T) {
 	s.Make(t, http.MethodPost, "/v1/submissions/"+id.String()+"/approve", nil)
 }
 
-func TestWhatIsRejectedLeavesALineInTheAuditTrailAndNothingElse(t *testing.T) {
+func TestARejectedSubmissionLeavesOnlyALineInTheAuditTrail(t *testing.T) {
 	t.Parallel()
 	s := moderated(t)
 	before := s.everything(t)
@@ -314,7 +314,7 @@ func TestAtMostAThousandWaitAndALinkForMoreGoesOnCounting(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestNobodyFillsTheLineAlone(t *testing.T) {
+func TestOneVisitorCannotFillTheModerationQueue(t *testing.T) {
 	t.Parallel()
 	s := moderated(t)
 	for range 20 {
@@ -418,7 +418,7 @@ func TestARejectionByNetworkStaysWithinTheOrganization(t *testing.T) {
 	require.Equal(t, 1, hashes)
 }
 
-func TestWhatWaitsGoesAlongWithAPostThatIsMergedAndGoesWithOneThatIsDeleted(t *testing.T) {
+func TestASubmissionFollowsAMergedPostAndDisappearsWithADeletedPost(t *testing.T) {
 	t.Parallel()
 	s := moderated(t)
 	first, second := s.comments(t, "First"), s.comments(t, "Second")
@@ -438,7 +438,7 @@ func TestWhatWaitsGoesAlongWithAPostThatIsMergedAndGoesWithOneThatIsDeleted(t *t
 	require.Empty(t, s.queue(t, ""), "and what waits for a board doesn't keep it from being deleted")
 }
 
-func TestWhatWaitsIsApprovedWhileThePublicIsShutOutButNotOntoAPrivateBoard(t *testing.T) {
+func TestAnApprovalIgnoresPublicClosedButNeedsAPublicBoard(t *testing.T) {
 	t.Parallel()
 	s := moderated(t)
 	id := s.comments(t, "Me too")
@@ -468,7 +468,7 @@ func TestTheQueueIsReadPageByPageAndByBoard(t *testing.T) {
 	require.Equal(t, "boardId", a.Details()["field"])
 }
 
-func TestAKeyIsReplacedUnderWhatWaits(t *testing.T) {
+func TestARotationResealsPendingSubmissionsWithTheNewKey(t *testing.T) {
 	t.Parallel()
 	s := moderated(t)
 	s.writes(t, interactions.Wanted{Kind: interactions.Comment, Text: "Me too", OptIn: true})

@@ -83,7 +83,7 @@ func TestAServerThatIsAwayOrFullMayComeBack(t *testing.T) {
 			requireError(t, scripted(t, c.answers...).Send(t.Context(), message()), c.want, false)
 		})
 	}
-	t.Run("nobody listens", func(t *testing.T) {
+	t.Run("doesn't listen", func(t *testing.T) {
 		t.Parallel()
 		listener, server := listen(t)
 		require.NoError(t, listener.Close())
@@ -100,7 +100,7 @@ func TestAMessageThatWasTakenIsSentHoweverTheServerSaysGoodbye(t *testing.T) {
 	}
 }
 
-func TestWhatTheServerDecidedCountsThoughItHangsAfterwards(t *testing.T) {
+func TestTheDecisionOfAMailServerCountsEvenIfItHangsAfterwards(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		answers []string

@@ -78,7 +78,7 @@ func TestACertificateThatProvesNothingIsRefused(t *testing.T) {
 	}
 }
 
-func TestAUserLogsInByWhatTheServerOffers(t *testing.T) {
+func TestTheSMTPClientLogsInWithAMechanismThatTheServerOffers(t *testing.T) {
 	t.Parallel()
 	for _, encryption := range []config.Encryption{config.STARTTLS, config.ImplicitTLS, config.Plain} {
 		for _, ways := range [][]string{{"PLAIN", "LOGIN"}, {"LOGIN"}} {

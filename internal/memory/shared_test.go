@@ -51,7 +51,7 @@ func TestOwnersThatGoOnGetEqualShares(t *testing.T) {
 	require.InDelta(t, 300, m.held[second], 1)
 }
 
-func TestWhoWaitsGetsRoomInTurnWithinAnOwner(t *testing.T) {
+func TestWaitingCallersOfAnOwnerGetMemoryInTurn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m, of := NewShared[string](1000), "one"
@@ -81,7 +81,7 @@ func TestWhoWaitsGetsRoomInTurnWithinAnOwner(t *testing.T) {
 	})
 }
 
-func TestWhatIsLargerThanAllGetsThroughAlone(t *testing.T) {
+func TestARequestForMoreThanTheWholeBudgetIsGranted(t *testing.T) {
 	t.Parallel()
 	m := NewShared[string](1000)
 	release := m.Acquire(noTime(), "another", 5000)

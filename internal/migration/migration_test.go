@@ -31,7 +31,7 @@ func observed(t *testing.T, texts ...string) []migration.Observed {
 }
 
 // The record is the source of `earshot migrate plan`.
-func TestWhatThePlanSaysOfEachStatementIsWhatPostgresDoes(t *testing.T) {
+func TestTheRecordedMigrationEffectsMatchPostgres(t *testing.T) {
 	t.Parallel()
 	files, err := migration.Files(migrations.FS)
 	require.NoError(t, err)
@@ -49,7 +49,7 @@ func TestWhatThePlanSaysOfEachStatementIsWhatPostgresDoes(t *testing.T) {
 	}
 }
 
-func TestTheFirstMigrationsHaveWhatTheRulesForbid(t *testing.T) {
+func TestARuleViolationOfAnEarlyMigrationIsReported(t *testing.T) {
 	t.Parallel()
 	files, err := migration.Files(migrations.FS)
 	require.NoError(t, err)
@@ -149,7 +149,7 @@ func TestTheLocksOfAnIndexBuiltBesideWritesAreSeenWhileItWaits(t *testing.T) {
 	}, all[1].Effects)
 }
 
-func TestNewTablesAreNobodysYet(t *testing.T) {
+func TestAStatementOnANewTableHasNoEffects(t *testing.T) {
 	t.Parallel()
 	for _, o := range observed(t, two) {
 		for _, effects := range o.Effects {

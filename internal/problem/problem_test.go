@@ -115,7 +115,7 @@ func TestOfManyFailuresTheFirstThousandAreNamedAndAllAreCounted(t *testing.T) {
 	require.Equal(t, "events[0]: is not an event (and 99999 more, see details.fields)", p.Message)
 }
 
-func TestAPercentSignInWhatACallerSentIsNotAFormat(t *testing.T) {
+func TestAPercentSignInACallersInputIsNotAFormatVerb(t *testing.T) {
 	t.Parallel()
 	p, ok := problem.As(problem.Invalid("url", "format", "%s", "100%d"))
 	require.True(t, ok)

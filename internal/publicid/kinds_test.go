@@ -115,7 +115,7 @@ func TestAnIDOfAnotherKindIsRefused(t *testing.T) {
 	}
 }
 
-func TestATextThatIsNoIDOfTheKindIsReadAsNobodys(t *testing.T) {
+func TestAnInvalidIDOrOneOfAnotherKindIsReadAsZero(t *testing.T) {
 	t.Parallel()
 	id := publicid.NewPost()
 	require.Equal(t, id, publicid.Read[publicid.Post](id.String()))

@@ -114,7 +114,7 @@ func TestTheFirstKeySealsAfterTheRotation(t *testing.T) {
 	require.ErrorIs(t, err, seal.ErrUnreadable)
 }
 
-func TestWhatWasSealedWithAnEarlierKeyIsKnown(t *testing.T) {
+func TestAValueSealedWithAnEarlierKeyIsRecognized(t *testing.T) {
 	t.Parallel()
 	old, rotated := box(t, named{"k1", key(1)}), box(t, named{"k2", key(2)}, named{"k1", key(1)})
 	require.False(t, rotated.Current(old.Seal(owner, secret)))

@@ -11,7 +11,7 @@ import (
 
 // On Kubernetes a network policy blocks the same networks as the guard, so that neither is the only
 // protection.
-func TestTheChartsNetworkPolicyForbidsWhatTheGuardForbids(t *testing.T) {
+func TestTheChartsNetworkPolicyAndTheGuardBlockTheSameNetworks(t *testing.T) {
 	t.Parallel()
 	golden, err := os.ReadFile(filepath.Join("..", "..", "tools", "helm", "testdata", "defaults.yaml"))
 	require.NoError(t, err)

@@ -82,7 +82,7 @@ func TestEveryErrorHasOneClass(t *testing.T) {
 	}
 }
 
-func TestWhateverBreaksAfterTheTimeIsATimeoutUnlessItWasBlocked(t *testing.T) {
+func TestALateErrorIsATimeoutUnlessTheAddressIsBlocked(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

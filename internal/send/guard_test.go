@@ -88,7 +88,7 @@ func TestInnerAddressesAreClosedInEveryWrapping(t *testing.T) {
 	require.False(t, NewGuard(prefixes("0.0.0.0/0", "::/0"), true).Allowed(netip.Addr{}))
 }
 
-func TestConfigurationOpensWhatItNamesAndNothingElse(t *testing.T) {
+func TestTheGuardAllowsPrivateAddressesOnlyOfConfiguredNetworks(t *testing.T) {
 	t.Parallel()
 	g := NewGuard([]netip.Prefix{
 		netip.MustParsePrefix("10.1.0.0/16"),

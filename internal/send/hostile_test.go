@@ -83,7 +83,7 @@ func TestAnAnswerThatIsNotHTTPIsAFailureWithoutAStatus(t *testing.T) {
 		"a header without a colon":                    {"HTTP/1.1 200 OK\r\nnonsense\r\n\r\n", HTTPStatus},
 		"a length that is no number":                  {"HTTP/1.1 200 OK\r\nContent-Length: many\r\n\r\n", HTTPStatus},
 		"two lengths that differ":                     {"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", HTTPStatus},
-		"a transfer encoding that nobody has":         {"HTTP/1.1 200 OK\r\nTransfer-Encoding: rot13\r\n\r\n", HTTPStatus},
+		"an unknown transfer encoding":                {"HTTP/1.1 200 OK\r\nTransfer-Encoding: rot13\r\n\r\n", HTTPStatus},
 		"1,000 times 103 with headers":                {strings.Repeat("HTTP/1.1 103 Early Hints\r\nLink: "+strings.Repeat("x", 90)+"\r\n\r\n", 1000), HTTPStatus},
 		"headers over 64 KiB":                         {"HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 70<<10) + "\r\n\r\n", HTTPStatus},
 		"one 103 and the end":                         {"HTTP/1.1 103 Early Hints\r\n\r\n", ConnectionReset},

@@ -16,7 +16,7 @@ var proxyVariables = []string{
 
 // The test isn't parallel, because the variables belong to the whole process. net/http reads them
 // only once per process. The attempts therefore test whichever values come first.
-func TestNoProxyVariableChangesWhereAnAttemptGoesOrWhatIsAllowed(t *testing.T) {
+func TestProxyVariablesChangeNeitherTheRouteNorTheGuardOfAnAttempt(t *testing.T) {
 	proxy := receive(t, answering(response("200 OK", "")))
 	r := receive(t, serving(response("204 No Content", "")))
 	values := []string{"", "*", "http://" + proxy.addr, "https://" + proxy.addr, "socks5://" + proxy.addr, proxy.addr, "10.0.0.1:3128", "receiver.test"}

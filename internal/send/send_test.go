@@ -89,7 +89,7 @@ func TestPayloadsArriveByteForByte(t *testing.T) {
 	require.Len(t, r.got(), len(payloads))
 }
 
-func TestARedirectIsAFailureAndNobodyFollowsIt(t *testing.T) {
+func TestARedirectIsAFailureAndIsNotFollowed(t *testing.T) {
 	t.Parallel()
 	elsewhere := receive(t, answering(response("200 OK", "")))
 	s := newSender(t, opened())
@@ -122,7 +122,7 @@ func TestAReceiverThatCannotBeReachedIsNamedByItsReason(t *testing.T) {
 	}{
 		"an unknown name is a DNS error":               {"http://unknown.test/", DNSError},
 		"a name without an address is a DNS error":     {"http://nowhere.test/", DNSError},
-		"a port that nobody listens on refuses":        {"http://refused.test:1/", ConnectionRefused},
+		"a port without a listener refuses":            {"http://refused.test:1/", ConnectionRefused},
 		"a private address is blocked":                 {"http://10.0.0.1/", BlockedAddress},
 		"a name with a private address is blocked":     {"http://inside.test/", BlockedAddress},
 		"a URL that is none is invalid":                {"mailto:a@b.test", InvalidURL},

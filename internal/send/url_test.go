@@ -137,7 +137,7 @@ func TestInnerAddressesAreBlockedInEverySpelling(t *testing.T) {
 	}
 }
 
-func TestWhatConfigurationOpensIsAcceptedAtRegistration(t *testing.T) {
+func TestAnAddressOpenedByConfigurationIsAcceptedAtRegistration(t *testing.T) {
 	t.Parallel()
 	g := NewGuard(prefixes("127.0.0.0/8"), true)
 	for raw, want := range map[string]Class{

@@ -11,7 +11,7 @@ import (
 )
 
 // Add every new column to the trigger, too.
-func TestWhateverOfAContactCanChangeIsNumberedButThatItWasSeen(t *testing.T) {
+func TestEveryChangeOfAContactExceptItsSeenTimesIsNumbered(t *testing.T) {
 	t.Parallel()
 	url := testkit.Database(t)
 	numbered := texts(t, connect(t, url), `SELECT event_object_column FROM information_schema.triggered_update_columns

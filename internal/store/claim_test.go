@@ -53,7 +53,7 @@ func TestAClaimTellsThatTheWebhookIsDisabled(t *testing.T) {
 	require.False(t, got.Enabled)
 }
 
-func TestADeliveryThatSomebodyIsAttemptingIsNotGranted(t *testing.T) {
+func TestADeliveryWithAValidLeaseIsNotGrantedToAnotherRun(t *testing.T) {
 	t.Parallel()
 	o := newOutbox(t)
 	id := o.delivery()

@@ -147,7 +147,7 @@ func TestAConnectionThatEndsInTheMiddleOfATransactionHasChangedNothing(t *testin
 	require.Zero(t, n)
 }
 
-func TestNobodyIsToldThatACommitChangedNothingWhoseAnswerWasLost(t *testing.T) {
+func TestACommitWithALostAnswerHasAnUnknownOutcome(t *testing.T) {
 	t.Parallel()
 	l, database := newLink(t, testkit.Database(t))
 	s, ctx := serving(t, database), store.System(t.Context(), "a test")

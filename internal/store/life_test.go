@@ -50,7 +50,7 @@ var lifeDelays = []time.Duration{30 * time.Minute, 2 * time.Hour, 10 * time.Hour
 
 // `make test` tries 20 cases and `make test-all` 100. Pass -rapid.checks=5000 for more. A case that
 // fails is shrunk and stored in testdata/rapid, and later runs try it first.
-func TestADeliveryKeepsItsPromisesWhateverIsDoneToItsRowInWhateverOrder(t *testing.T) {
+func TestADeliveryKeepsItsGuaranteesUnderRandomSequencesOfEvents(t *testing.T) {
 	t.Parallel()
 	url := testkit.Database(t)
 	s, pool := open(t, url), poolOf(t, url)

@@ -75,7 +75,7 @@ func rehash(t *testing.T, dir string) {
 	require.NoError(t, migrate.WriteSumFile(files, sum))
 }
 
-func TestTheMigrationsBuildWhatTheSchemaDeclares(t *testing.T) {
+func TestTheMigrationsBuildTheDeclaredSchema(t *testing.T) {
 	t.Parallel()
 	dir := copied(t)
 	for _, diff := range diffs {
@@ -165,7 +165,7 @@ func TestProcessesThatMigrateTogetherApplyEachMigrationOnce(t *testing.T) {
 	require.ElementsMatch(t, names(t), applied)
 }
 
-func TestAnEmptyDatabaseIsBehindAndSaysWhatToRun(t *testing.T) {
+func TestTheErrorForAnEmptyDatabaseNamesTheMigrateCommand(t *testing.T) {
 	t.Parallel()
 	err := open(t, testkit.EmptyDatabase(t)).CheckSchema(t.Context())
 	require.ErrorIs(t, err, store.ErrSchemaBehind)

@@ -225,7 +225,7 @@ END $$;
 	require.GreaterOrEqual(t, scalar[int](t, c, "SELECT count(DISTINCT name) FROM a"), 2, "what was done isn't done again")
 }
 
-func TestAMigrationThatWaitsForAnotherSaysWhoMigrates(t *testing.T) {
+func TestAWaitingMigrationNamesTheMigrationThatItWaitsFor(t *testing.T) {
 	t.Parallel()
 	url := testkit.EmptyDatabase(t)
 	dir := directory(t, twoTables, "-- +goose Up\nALTER TABLE a ADD COLUMN x int;")

@@ -86,7 +86,7 @@ func TestADeletedChangelogEntryLetsGoOfItsPosts(t *testing.T) {
 	require.Equal(t, map[string]int{"changelog_links": 0, "posts": 2}, remaining(t, connect(t, url), "changelog_links", "posts"))
 }
 
-func TestWhatIsStillNeededCanNotBeDeleted(t *testing.T) {
+func TestARowWithDependentRowsCannotBeDeleted(t *testing.T) {
 	t.Parallel()
 	url := testkit.Database(t)
 	r := seed(t, open(t, url))

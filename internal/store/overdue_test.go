@@ -90,7 +90,7 @@ func TestADeliveryWithinTheGraceIsNotForgotten(t *testing.T) {
 	require.Equal(t, []publicid.Delivery{beyond}, idsOf(o.overdue(10)))
 }
 
-func TestADeliveryThatSomebodyIsAttemptingIsNotForgotten(t *testing.T) {
+func TestADeliveryWithAValidLeaseIsNotOverdue(t *testing.T) {
 	t.Parallel()
 	o := newOutboxAlone(t)
 	o.delivery(due(ago(time.Hour)), func(c *db.DeliveryCreate) { c.SetLeaseUntil(ago(-time.Hour)) })

@@ -43,7 +43,7 @@ func TestVotesFromBeforeRevenueWasCountedAreCountedByTheMigration(t *testing.T) 
 
 // Revenue costs nothing where it cannot change. Its triggers do not fire for a member's vote, or for
 // a contact that is seen again with the same revenue.
-func TestOnlyWhatMovesRevenueIsLookedAtForIt(t *testing.T) {
+func TestRevenueTriggersFireOnlyForChangesThatAffectRevenue(t *testing.T) {
 	t.Parallel()
 	c := connect(t, testkit.Database(t))
 	require.Equal(t, []string{

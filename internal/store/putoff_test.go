@@ -40,7 +40,7 @@ func TestADeliveryThatIsPutOffHasAMomentAndARun(t *testing.T) {
 	require.True(t, claimed.PutOff)
 }
 
-func TestWhatIsFurtherIsNotPutOff(t *testing.T) {
+func TestAPostponementSkipsADeliveryThatHasMovedOn(t *testing.T) {
 	t.Parallel()
 	o := newOutbox(t)
 	ended := o.delivery(ended(delivery.StatusSucceeded))

@@ -27,7 +27,7 @@ func refill(perMinute int, since time.Time) int {
 	return int(time.Since(since).Seconds()*float64(perMinute)/60) + 1
 }
 
-func TestABucketGrantsWhatItHoldsAndThenNothing(t *testing.T) {
+func TestABucketGrantsNoMoreTokensThanItHolds(t *testing.T) {
 	t.Parallel()
 	s := testkit.Store(t)
 	// With one token a minute, the second ask comes before the next token.
@@ -63,7 +63,7 @@ ON CONFLICT (api_key_id) DO UPDATE SET full_at = excluded.full_at`, key)
 	}
 }
 
-func TestWhatIsTakenAheadIsAQuarterOfWhatIsThereAtMost(t *testing.T) {
+func TestTokensGrantedAheadNeverExceedAQuarterOfTheAvailableTokens(t *testing.T) {
 	t.Parallel()
 	s, key := testkit.Store(t), publicid.NewAPIKey()
 	ask := func(needed, ahead int) int {
@@ -75,7 +75,7 @@ func TestWhatIsTakenAheadIsAQuarterOfWhatIsThereAtMost(t *testing.T) {
 	require.Equal(t, 0, ask(0, 40), "of one")
 }
 
-func TestTokensAreGivenBackAndWhatWasSpentWithoutAskingIsCharged(t *testing.T) {
+func TestTokensAreReturnedAndUnrequestedSpendingIsCharged(t *testing.T) {
 	t.Parallel()
 	s, key := testkit.Store(t), publicid.NewAPIKey()
 	ask := func(needed, owed int) int {
@@ -169,7 +169,7 @@ func TestOnlyBucketsThatAreFullAreRemoved(t *testing.T) {
 	require.Equal(t, 10, takeTokens(t, s, store.TokenAsk{Key: full, PerMinute: 10, Needed: 20}).Granted)
 }
 
-func TestNobodyWaitsForTheDiskToHaveATokenCounted(t *testing.T) {
+func TestTheRateLimitTableIsUnlogged(t *testing.T) {
 	t.Parallel()
 	c := connect(t, testkit.Database(t))
 	require.Equal(t, []string{"u"}, texts(t, c, "SELECT relpersistence::text FROM pg_class WHERE relname = 'rate_limits'"))

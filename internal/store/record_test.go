@@ -220,7 +220,7 @@ func TestAResultOfADeliveryThatHasEndedIsDropped(t *testing.T) {
 
 // A worker whose database was away for longer than its lease records late, while another worker is
 // making the attempt.
-func TestAnOutcomeIsDroppedWhenSomebodyElseHasClaimedTheAttemptSince(t *testing.T) {
+func TestAnOutcomeIsDroppedAfterAnotherWorkerHasClaimedTheAttempt(t *testing.T) {
 	t.Parallel()
 	o := newOutbox(t)
 	late, alone := o.delivery(), o.delivery()

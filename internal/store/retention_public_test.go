@@ -11,7 +11,7 @@ import (
 	"earshot/internal/testkit"
 )
 
-func TestWhatLimitsHaveNotedOfEndUsersGoesWithTime(t *testing.T) {
+func TestNetworkHashesAndFirstMailSlotsAreRemovedAfterTheirRetention(t *testing.T) {
 	t.Parallel()
 	url := testkit.Database(t)
 	s := open(t, url)

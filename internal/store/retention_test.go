@@ -105,7 +105,7 @@ func TestRecoveriesThatEndedAreRemovedWhenTheyAreOld(t *testing.T) {
 	require.Equal(t, 2, o.store.Client().Recovery.Query().CountX(o.ctx))
 }
 
-func TestARowThatSomebodyHoldsIsLeftAndNothingWaitsForIt(t *testing.T) {
+func TestRetentionSkipsLockedRowsWithoutWaiting(t *testing.T) {
 	t.Parallel()
 	url := testkit.Database(t)
 	s, err := store.Open(store.Options{URL: url})

@@ -70,7 +70,7 @@ func TestATableThatWasRestoredHasStatistics(t *testing.T) {
 	require.Equal(t, []string{"mail_suppressions"}, made)
 }
 
-func TestStatisticsWaitForNobody(t *testing.T) {
+func TestStatisticsSkipALockedTable(t *testing.T) {
 	t.Parallel()
 	url := testkit.Database(t)
 	s, g := open(t, url), newGrowing(t, url, "mail_suppressions")

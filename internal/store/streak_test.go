@@ -152,7 +152,7 @@ func TestADeliveryThatIsGivenUpAndRevivedDuringAnAttemptIsNotAttemptedBesideIt(t
 	require.Equal(t, delivery.StatusSucceeded, o.row(id).Status, "and is the one that counts")
 }
 
-func TestOnlyWhatNobodyElseTookOnIsAbandoned(t *testing.T) {
+func TestALeasedDeliveryOrOneOfAnotherRunIsNotAbandoned(t *testing.T) {
 	t.Parallel()
 	o := newOutbox(t)
 	never, own, flying, others := o.delivery(), o.delivery(), o.delivery(), o.delivery()

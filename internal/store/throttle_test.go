@@ -169,7 +169,7 @@ func TestATurnIsInTheDeliverysRowWhenItIsGiven(t *testing.T) {
 	require.True(t, o.line().Equal(*o.row(asks[3].Delivery).NextAttemptAt))
 }
 
-func TestWhoAsksAgainAfterAKillKeepsItsTurnAndNobodyStandsBehindTurnsThatAreLost(t *testing.T) {
+func TestADeliveryKeepsItsTurnAfterAKillWithoutLengtheningTheLine(t *testing.T) {
 	t.Parallel()
 	o := newOutbox(t)
 	o.throttle(1)
@@ -196,7 +196,7 @@ func TestWhoAsksAgainAfterAKillKeepsItsTurnAndNobodyStandsBehindTurnsThatAreLost
 	require.WithinDuration(t, line.Add(time.Second), *o.row(behind[0].Delivery).NextAttemptAt, time.Millisecond)
 }
 
-func TestATurnThatCameWhileNobodyWasThereIsMadeUpForAtOnce(t *testing.T) {
+func TestADeliveryThatMissedItsTurnGetsATokenAtOnce(t *testing.T) {
 	t.Parallel()
 	o := newOutbox(t)
 	o.throttle(1)
@@ -208,7 +208,7 @@ func TestATurnThatCameWhileNobodyWasThereIsMadeUpForAtOnce(t *testing.T) {
 	require.Equal(t, []bool{true}, granted(o.askAll(late)), "it was asked for as a first attempt, and has stood in line")
 }
 
-func TestARowThatSomebodyHoldsKeepsNoTokenWaiting(t *testing.T) {
+func TestALockedDeliveryRowDelaysNoThrottleToken(t *testing.T) {
 	t.Parallel()
 	o := newOutbox(t)
 	o.throttle(1)
@@ -255,7 +255,7 @@ func TestTheBucketOfAWebhookWithoutAThrottleIsRemoved(t *testing.T) {
 
 // The bucket determines the start of each attempt, in any process. No second may have more starts
 // than the tokens of a full bucket and those that flow in within that second.
-func TestProcessesTogetherGetWhatABucketHolds(t *testing.T) {
+func TestProcessesShareTheTokensOfAThrottleBucket(t *testing.T) {
 	t.Parallel()
 	url := testkit.Database(t)
 	o := another(t, open(t, url), poolOf(t, url))

@@ -37,7 +37,7 @@ func TestARequestThatFindsNoConnectionIsTurnedAwayThoughItHasTime(t *testing.T) 
 	require.Zero(t, n)
 }
 
-func TestAProcessThatServesHasTheDatabaseEndWhatTakesTooLong(t *testing.T) {
+func TestAServingProcessSetsDatabaseTimeoutsAndACommandSetsNone(t *testing.T) {
 	t.Parallel()
 	url := testkit.Database(t)
 	for name, limit := range map[string]string{

@@ -243,7 +243,7 @@ func TestARemovalThatIsKilledAfterAPageLeavesTheWebhookToBeFound(t *testing.T) {
 }
 
 // All queries of the service skip the deliveries of a deleted webhook.
-func TestNobodyFindsTheDeliveriesOfADeletedWebhook(t *testing.T) {
+func TestQueriesSkipTheDeliveriesOfADeletedWebhook(t *testing.T) {
 	t.Parallel()
 	o := newOutboxAlone(t)
 	neighbour := another(t, o.store, o.pool)

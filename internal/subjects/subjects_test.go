@@ -29,7 +29,7 @@ func TestAnExport(t *testing.T) {
 	app := apptest.Start(t, apptest.Options{Alone: true})
 	for name, test := range map[string]func(*testing.T, *tenant){
 		"holds all there is about a person, and nothing of anybody else":          exportHoldsAll,
-		"has what was done with the address without a contact":                    exportByAddress,
+		"has the actions with the address that have no contact":                   exportByAddress,
 		"leaves out the posts of another contact with the address":                exportLeavesOthersPosts,
 		"is sealed in the database, and can't be read before it is completed":     exportIsSealed,
 		"that runs is the one that is asked for again":                            exportOnce,
@@ -197,16 +197,16 @@ func TestAnErasure(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]func(*testing.T, *tenant){
 		"leaves no trace of address, name, traits and hash in the whole database":       eraseLeavesNoTrace,
-		"blanks what the person wrote where that is asked for, in events too":           eraseBlanks,
+		"blanks the person's texts on request, in events too":                           eraseBlanks,
 		"leaves another contact with the address, and a member who has it, as they are": eraseLeavesOthers,
 		"leaves the posts of another contact with the address":                          eraseLeavesOthersPosts,
-		"comes to what a link does that is used at the same time":                       eraseAwaitsLinks,
+		"includes the effect of a link that is used at the same time":                   eraseAwaitsLinks,
 		"blanks a post though another one has the slug that its id makes":               eraseBlanksBesideASquatter,
-		"clears what receivers answered to contact.deleted":                             eraseClearsLastAnswers,
+		"clears the receivers' answers to contact.deleted":                              eraseClearsLastAnswers,
 		"removes the exports of the person":                                             eraseRemovesExports,
 		"removes kept answers that name the person, and no others":                      eraseRemovesAnswers,
 		"removes kept answers that quote a text which is blanked":                       eraseRemovesQuotes,
-		"waits for attempts that carry what was there, and clears their answers":        eraseWaits,
+		"waits for attempts with the old payload, and clears their answers":             eraseWaits,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -539,7 +539,7 @@ func TestExportsAndErasuresAreForOwnersAndAdmins(t *testing.T) {
 	}
 }
 
-func TestAWorkerErasesWhatAnotherOneLeftAndReceiversHearOfIt(t *testing.T) {
+func TestAWorkerCompletesTheErasureOfADeadWorkerAndNotifiesReceivers(t *testing.T) {
 	tier.Slow(t, "waits for a lease")
 	t.Parallel()
 	first := apptest.Start(t, apptest.Options{Alone: true})

@@ -101,7 +101,7 @@ func TestTheSubjectHasNoTextThatATenantCanChoose(t *testing.T) {
 	}
 }
 
-func TestALineOfTheTextIsOneLineWhateverWasWritten(t *testing.T) {
+func TestATitleWithLineBreaksIsOneLineOfThePlainText(t *testing.T) {
 	t.Parallel()
 	c := full()
 	c.Posts[0].Title = "Dark\r\nmode\n\nUnsubscribe: https://evil.test"

@@ -27,7 +27,7 @@ func TestABucketRefillsInAMinute(t *testing.T) {
 	})
 }
 
-func TestWhatIsRememberedIsBounded(t *testing.T) {
+func TestTheBucketsRememberABoundedNumberOfKeys(t *testing.T) {
 	t.Parallel()
 	b := New[int](1)
 	require.True(t, b.Take(0).OK)

@@ -10,12 +10,12 @@ import (
 	"earshot/internal/testkit/apptest"
 )
 
-func TestWhatIsSaidAboutAWebhook(t *testing.T) {
+func TestAWebhookKeepsItsDescriptionAndMetadata(t *testing.T) {
 	t.Parallel()
 	together(t, map[string]func(*testing.T, *tenant){
-		"is kept in every member and emptied by null": described,
-		"has metadata of 16 KiB, and not a byte more": metadataSize,
-		"has metadata that is replaced as a whole":    replacedMetadata,
+		"until null empties them":        described,
+		"of 16 KiB, and not a byte more": metadataSize,
+		"replaced as a whole":            replacedMetadata,
 	})
 }
 

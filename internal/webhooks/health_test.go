@@ -15,10 +15,10 @@ import (
 func TestTheHealthOfAWebhook(t *testing.T) {
 	t.Parallel()
 	together(t, map[string]func(*testing.T, *tenant){
-		"has nothing to tell of one without deliveries":           healthOfNone,
-		"counts what was created within a day, and its durations": healthOfADay,
-		"counts what is pending however old it is":                healthOfPending,
-		"shows a streak and a webhook that is disabled":           healthOfDisabled,
+		"has nothing to tell of one without deliveries":          healthOfNone,
+		"counts deliveries of the last day, and their durations": healthOfADay,
+		"counts pending deliveries of any age":                   healthOfPending,
+		"shows a streak and a webhook that is disabled":          healthOfDisabled,
 	})
 }
 

@@ -25,10 +25,10 @@ func TestAReplay(t *testing.T) {
 		"leaves the first delivery as it was":                  replayTouchesNothing,
 		"goes to the one webhook":                              replayToOne,
 		"can be made of a replay, and of one as often":         replayAgain,
-		"can be made whatever became of the delivery":          replayWhatever,
+		"can be made of a delivery that succeeded or failed":   replayWhatever,
 		"is refused by a webhook that is disabled":             replayDisabled,
 		"is refused by a webhook that doesn't subscribe now":   replayUnsubscribed,
-		"of what isn't there is refused":                       replayNothing,
+		"of a missing delivery is refused":                     replayNothing,
 		"by an operator is made once, however often it is run": replayAs,
 	})
 }

@@ -129,7 +129,7 @@ func TestARotationThatWasStoppedGoesOnWhereItWas(t *testing.T) {
 	require.Equal(t, webhooks.Rotation{KeyID: "k2", Rotated: 20}, v.rotate("k2", "test"))
 }
 
-func TestARotationNamesWhatItCanNotOpenAndDoesTheRest(t *testing.T) {
+func TestARotationListsUnreadableWebhooksAndRotatesTheRest(t *testing.T) {
 	t.Parallel()
 	v := newVault(t)
 	ids := v.register(4)

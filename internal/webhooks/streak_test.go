@@ -45,7 +45,7 @@ func TestAStreakDisablesAWebhookOnce(t *testing.T) {
 			require.Equal(t, false, hook["enabled"])
 			require.Equal(t, "failures", hook["disabledReason"])
 		},
-		"and tells owners and admins, no members and nobody who was removed": func(t *testing.T, n *tenant) {
+		"and tells owners and admins, but no members or removed admins": func(t *testing.T, n *tenant) {
 			add := func(role string) publicid.User {
 				id := n.ID(t, "/v1/members", object{"email": role + "@example.com", "name": "x", "role": role})
 				return publicid.Read[publicid.User](id)
@@ -62,7 +62,7 @@ func TestAStreakDisablesAWebhookOnce(t *testing.T) {
 			require.NoError(t, err)
 			require.Nil(t, notice, "who is no admin any more when the mail goes out")
 		},
-		"and mails the 50 oldest of many admins, in a text that nobody but the operator words": func(t *testing.T, n *tenant) {
+		"and mails the 50 oldest of many admins, in a text without their names": func(t *testing.T, n *tenant) {
 			n.App.Store.Client().User.MapCreateBulk(make([]struct{}, 60), func(c *db.UserCreate, i int) {
 				c.SetEmail(fmt.Sprintf("%d@example.com", i)).SetName("You have won").SetRole(user.RoleAdmin)
 			}).ExecX(n.Context(t.Context()))

@@ -29,8 +29,8 @@ func TestTheSettingsOfAWidget(t *testing.T) {
 		"keep no secret that can be read in the database":           sealedSecrets,
 		"have two secrets at most, however many are made at once":   secretsAtOnce,
 		"have the origins that were set, each once and as browsers": setOrigins,
-		"say of every origin that can't be one what is wrong":       badOrigins,
-		"lose no update of two who set origins at once":             originsIfMatch,
+		"report the error of every invalid origin":                  badOrigins,
+		"lose no update when two clients set origins at once":       originsIfMatch,
 		"of another organization aren't reached":                    foreignSettings,
 	})
 }

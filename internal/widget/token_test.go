@@ -23,14 +23,14 @@ func TestAToken(t *testing.T) {
 	together(t, map[string]func(*testing.T, *tenant){
 		"makes the contact of its subject, with source identify and its traits": makesContact,
 		"that comes again changes nothing":                                      comesAgain,
-		"fills what isn't known, and overwrites nothing":                        fillsOnly,
-		"is refused for what its header says":                                   badHeaders,
-		"is refused for what it claims":                                         badClaims,
+		"fills missing traits, and overwrites nothing":                          fillsOnly,
+		"is refused for a bad header":                                           badHeaders,
+		"is refused for bad claims":                                             badClaims,
 		"may be a minute off":                                                   clockSkew,
 		"is refused with a signature of others":                                 badSignatures,
 		"is good with the old and the new secret until the old one is deleted":  rotation,
-		"is refused with whatever stands in its place":                          noToken,
-		"with traits that can't be is told what is wrong, and makes nobody":     badTraits,
+		"is refused when it is malformed":                                       noToken,
+		"with invalid traits is refused with every error, and makes no contact": badTraits,
 	})
 }
 
@@ -108,10 +108,10 @@ func badClaims(t *testing.T, n *tenant) {
 		"not before tomorrow":           {object{"nbf": in(24 * time.Hour)}, "token_not_valid_yet"},
 		"for another audience":          {object{"aud": "another"}, "token_wrong_audience"},
 		"for several others":            {object{"aud": []string{"a", "Widget"}}, "token_wrong_audience"},
-		"for nobody":                    {object{"aud": nil}, "token_malformed"},
+		"without an audience":           {object{"aud": nil}, "token_malformed"},
 		"by another issuer":             {object{"iss": other.Organization.ID.String()}, "token_wrong_issuer"},
-		"by nobody":                     {object{"iss": nil}, "token_malformed"},
-		"about nobody":                  {object{"sub": nil}, "token_malformed"},
+		"without an issuer":             {object{"iss": nil}, "token_malformed"},
+		"without a subject":             {object{"sub": nil}, "token_malformed"},
 		"about an empty name":           {object{"sub": ""}, "token_malformed"},
 		"about a number":                {object{"sub": 7}, "token_malformed"},
 		"with a text for a moment":      {object{"exp": "tomorrow"}, "token_malformed"},

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestTheTypeScriptSDKIsWhatTheContractYields(t *testing.T) {
+func TestTheTypeScriptSDKMatchesTheContract(t *testing.T) {
 	t.Parallel()
 	doc, err := read(filepath.Join("..", "..", "api", "openapi.yaml"))
 	require.NoError(t, err)

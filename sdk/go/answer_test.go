@@ -31,7 +31,7 @@ func TestTheKeyIsInNothingThatIsPrinted(t *testing.T) {
 	}
 }
 
-func TestAConnectionErrorSaysWhatWasAskedForWithoutTheQueryAndTheServer(t *testing.T) {
+func TestAConnectionErrorNamesMethodAndPathButNotQueryOrServer(t *testing.T) {
 	t.Parallel()
 	for _, transport := range []http.RoundTripper{unplugged{}, http.DefaultTransport} {
 		_, c := serve(t, func(o *Options) {

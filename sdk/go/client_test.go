@@ -112,7 +112,7 @@ func TestAnEmptyIDIsNotSent(t *testing.T) {
 	}
 }
 
-func TestWhatThisVersionDoesNotKnowSurvives(t *testing.T) {
+func TestUnknownValuesAndMembersSurviveARoundTrip(t *testing.T) {
 	t.Parallel()
 	text := strings.Replace(aPost, `"status":"open"`, `"status":"parked","weight":12345678901234567890,"extra":{"a":[1]}`, 1)
 	_, c := serve(t, nil, answering(200, `{"data":`+text+`}`))

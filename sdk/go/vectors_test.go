@@ -109,7 +109,7 @@ func checkKeys(t *testing.T, requests []*http.Request, write bool, want *string)
 	}
 }
 
-func TestErrorsSayWhatTheServiceSays(t *testing.T) {
+func TestAnErrorReportsTheErrorResponseOfTheService(t *testing.T) {
 	t.Parallel()
 	type vector struct {
 		answer
@@ -199,7 +199,7 @@ func TestListsAreReadToTheirEndAndNoFurtherThanWanted(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotSignedWellIsNotUnwrapped(t *testing.T) {
+func TestAnEventWithAnInvalidSignatureIsNotUnwrapped(t *testing.T) {
 	t.Parallel()
 	type vector struct {
 		Name, Secret, Signature, Body string

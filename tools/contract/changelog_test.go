@@ -28,7 +28,7 @@ func told(t *testing.T, dir string) string {
 	return string(text)
 }
 
-func TestTheChangelogTellsWhatEachVersionAdded(t *testing.T) {
+func TestTheChangelogListsTheAdditionsOfEachVersion(t *testing.T) {
 	t.Parallel()
 	dir := repository(t)
 	write(t, dir, "openapi.yaml", with("1.1.0", "/v1/posts"))

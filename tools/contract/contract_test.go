@@ -72,7 +72,7 @@ func compare(t *testing.T, dir, what string) (printed string, err error) {
 	return string(out), err
 }
 
-func TestAnAdditionBreaksNobody(t *testing.T) {
+func TestAnAddedOperationIsNotABreakingChange(t *testing.T) {
 	t.Parallel()
 	dir := repository(t)
 	write(t, dir, "openapi.yaml", before+"  /v1/posts:\n    get:\n      responses:\n        '200': {description: Posts.}\n")

@@ -142,7 +142,7 @@ func TestEveryServiceOfComposeIsLimitedPinnedAndWatched(t *testing.T) {
 	require.Contains(t, p.Services["worker"].DependsOn, "temporal-setup")
 }
 
-func TestComposeStartsObservabilityOnlyWhenAskedAndMountsWhatIsThere(t *testing.T) {
+func TestComposeStartsObservabilityOnlyOnRequestAndMountsExistingFiles(t *testing.T) {
 	t.Parallel()
 	p := loaded(t)
 	for name, s := range p.Services {

@@ -145,7 +145,7 @@ func TestTheReadmeHasATableOfAllValuesWithTheirDefaults(t *testing.T) {
 	require.Equal(t, table(t), now, "go test ./... -update in tools/helm writes it")
 }
 
-func TestTheDefaultsRenderWhatTheyDid(t *testing.T) {
+func TestTheChartsDefaultsRenderTheGoldenFile(t *testing.T) {
 	t.Parallel()
 	objects := mustRender(t, nil)
 	check(t, objects)

@@ -54,7 +54,7 @@ func TestADocumentBecomesHTML(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoDocumentIsShownAsMarkdown(t *testing.T) {
+func TestATextWithAnInvalidDocumentIsShownAsMarkdown(t *testing.T) {
 	t.Parallel()
 	for _, document := range []string{
 		``, `null`, `{}`, `[]`, `7`, `"doc"`, `{"type":"doc"}`, `{"type":"doc","content":7}`, doc(`{"type":"paragraph"}`),
@@ -95,7 +95,7 @@ func TestTextsThatComeToTooMuchOnOnePageShowTheirBeginning(t *testing.T) {
 	require.Contains(t, string(b.HTML(nil, "short again")), "<p>short again</p>", "there is room for others")
 }
 
-func TestWhatNestsTooDeepIsLeftOutOrShownPlain(t *testing.T) {
+func TestATextThatNestsTooDeepIsShownAsPlainText(t *testing.T) {
 	t.Parallel()
 	deep := doc(strings.Repeat(`{"type":"blockquote","content":[`, 900) + `{"type":"text","text":"x"}` + strings.Repeat(`]}`, 900))
 	require.Equal(t, "<p>plain</p>\n", shown(t, deep, "plain"))

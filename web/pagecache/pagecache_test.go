@@ -64,7 +64,7 @@ func TestAPageThatManyReadIsMadeOnceASecond(t *testing.T) {
 	})
 }
 
-func TestOnlySoManyPagesAreMadeAtOnceAndWhoWaitsForLongIsRefused(t *testing.T) {
+func TestThePageCacheLimitsConcurrentPagesAndRefusesLongWaits(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := newCache(2)
@@ -153,7 +153,7 @@ func TestAPopularPageDoesNotWaitForAFloodedNetwork(t *testing.T) {
 	})
 }
 
-func TestWhatFailedIsMadeAgainAndAReaderWhoLeavesDisturbsNobody(t *testing.T) {
+func TestAFailedPageIsRenderedAgainDespiteACanceledReader(t *testing.T) {
 	t.Parallel()
 	c := newCache(1)
 	broken := errors.New("broken")
@@ -169,7 +169,7 @@ func TestWhatFailedIsMadeAgainAndAReaderWhoLeavesDisturbsNobody(t *testing.T) {
 	require.Equal(t, "whole", a)
 }
 
-func TestWhatIsKeptHasAnEnd(t *testing.T) {
+func TestThePageCacheHasABoundedSize(t *testing.T) {
 	t.Parallel()
 	c := newCache(1)
 	text := strings.Repeat("x", memory.FreeAnswer-100)
@@ -185,7 +185,7 @@ func TestWhatIsKeptHasAnEnd(t *testing.T) {
 	require.Nil(t, c.kept.find("large"), "slow readers would hold more of it than their connections have")
 }
 
-func TestAPageIsNeverOlderThanASecondWithWhatItWasMadeOf(t *testing.T) {
+func TestAPageShowsDataThatIsAtMostOneSecondOld(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c, boards := newCache(2), NewExpiring(1<<20, func(string) (int, bool) { return 1, true })

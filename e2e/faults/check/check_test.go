@@ -97,7 +97,7 @@ func TestARunInWhichAllWentWellHasNoViolations(t *testing.T) {
 	require.Zero(t, pending)
 }
 
-func TestWhatWaitedForAProcessIsTimedApartFromWhatWaitedForAServer(t *testing.T) {
+func TestTheReportSeparatesWaitsForAProcessFromWaitsForAServer(t *testing.T) {
 	t.Parallel()
 	w := survived(t)
 	// This is the last kill before the fourth post, which is received 1.005 s after it.

@@ -93,7 +93,7 @@ func TestEachBrokenPromiseIsToldByItsRule(t *testing.T) {
 	}
 }
 
-func TestWhatTheRowsCannotTellIsNotHeldAgainstTheService(t *testing.T) {
+func TestAmbiguousRowsCauseNoViolation(t *testing.T) {
 	t.Parallel()
 	w := survived(t)
 	for _, m := range []mutation{

@@ -32,7 +32,7 @@ func readAll(t *testing.T, path string) (entries []ledger.Entry) {
 	return entries
 }
 
-func TestWhatIsAppendedIsReadInItsOrder(t *testing.T) {
+func TestLedgerEntriesAreReadInTheOrderOfWriting(t *testing.T) {
 	t.Parallel()
 	w, path := create(t)
 	at := time.Date(2026, 1, 2, 3, 4, 5, 678, time.UTC)

@@ -42,7 +42,7 @@ func well() *town {
 	}
 }
 
-func TestWhatVisitorsWereToldIsHeldAgainstWhatThereIs(t *testing.T) {
+func TestTheJudgeReportsEachBrokenPromiseToAVisitor(t *testing.T) {
 	t.Parallel()
 	w := well()
 	made, violations := outside.Judge(w.interactions, w.first, w.now, w.seen)

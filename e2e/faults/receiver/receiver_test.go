@@ -125,7 +125,7 @@ func TestASignatureThatDoesNotCheckIsWrittenDownAsSuch(t *testing.T) {
 	}
 }
 
-func TestWhatNoEndpointIsForIsWrittenDownToo(t *testing.T) {
+func TestTheLedgerRecordsARequestToAnUnknownEndpoint(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, receiver.Healthy)
 	require.Equal(t, http.StatusNotFound, b.send(b.request(t.Context(), "b", "dlv_1")))
