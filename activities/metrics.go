@@ -44,10 +44,9 @@ func NewCounts(m telemetry.Meter) *Counts {
 			"From the creation of a delivery, just before its commit, to the receiver's 2xx.", waits),
 		deliveries: m.Counter("earshot_deliveries", "Deliveries that ended.", telemetry.Labels("outcome", "succeeded", "error", "")),
 		putOff:     m.Counter("earshot_put_off", "Attempts that were put off."),
-		sweeps: m.Counter("earshot_sweeps", "Sweeps.",
-			telemetry.Labels("result", "done"), telemetry.Labels("result", "failed")),
-		swept:   m.Counter("earshot_swept", "Findings that the sweep started again or ended."),
-		removed: m.Counter("earshot_removed", "Rows that the retention removed."),
+		sweeps:     m.Counter("earshot_sweeps", "Parts of sweeps.", sweepLabels()...),
+		swept:      m.Counter("earshot_swept", "Findings that the sweep started again or ended."),
+		removed:    m.Counter("earshot_removed", "Rows that the retention removed."),
 		emails: m.Counter("earshot_emails", "E-mails.", telemetry.Labels("result", "sent"),
 			telemetry.Labels("result", "refused"), telemetry.Labels("result", "failed"), telemetry.Labels("result", "not_configured")),
 		disabled: m.Counter("earshot_webhooks_disabled", "Webhooks that 50 failures in a row disabled.", telemetry.Labels()),
@@ -103,14 +102,22 @@ func (c *Counts) delayed(ctx context.Context, n int) {
 	c.putOff.Add(ctx, int64(n), telemetry.Labels("task_queue", queueOf(ctx)))
 }
 
-// sweep counts the findings of the sweep. Zero is counted too, because the presence of the counter
-// shows that the sweep runs.
-func (c *Counts) sweep(ctx context.Context, r SweepResult, err error) {
+// sweepLabels returns the labels of each part and result.
+func sweepLabels() (all []metric.MeasurementOption) {
+	for _, part := range SweepParts {
+		all = append(all, telemetry.Labels("part", part, "result", "done"), telemetry.Labels("part", part, "result", "failed"))
+	}
+	return all
+}
+
+// sweep counts the findings of a part of the sweep. Zero is counted too, because the presence of the
+// counter shows that the sweep runs. A part that left some runs unknown has failed.
+func (c *Counts) sweep(ctx context.Context, part string, r SweepResult, err error) {
 	result := "done"
-	if err != nil {
+	if err != nil || r.Unknown > 0 {
 		result = "failed"
 	}
-	c.sweeps.Add(ctx, 1, telemetry.Labels("result", result))
+	c.sweeps.Add(ctx, 1, telemetry.Labels("part", part, "result", result))
 	c.found(ctx, "never_started", r.NeverStarted)
 	c.found(ctx, "lost", r.Lost)
 	c.found(ctx, "entries", r.Entries)

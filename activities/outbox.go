@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/go-faster/errors"
 	"go.temporal.io/sdk/activity"
 
 	"earshot/internal/change"
@@ -50,7 +51,7 @@ type TerminatedRun struct {
 	Deliveries []publicid.Delivery
 }
 
-// Runs reads the states of runs from Temporal.
+// Runs reads the states of runs from Temporal. After an error, the states of some runs are missing.
 type Runs interface {
 	// RunStates trusts Temporal's list for open runs, which saves most of the calls.
 	RunStates(ctx context.Context, workflowIDs []string) (map[string]RunState, error)
@@ -82,8 +83,16 @@ func NewOutbox(s *store.Store, e Engine, counts *Counts, log *slog.Logger) *Outb
 	return &Outbox{store: s, dispatch: e, streaks: e, runs: e, counts: counts, log: log}
 }
 
-// SweepParams say which deliveries count as forgotten.
+// SweepParts names the parts of the sweep, the most urgent first. Each part finds one kind of missing
+// workflow.
+var SweepParts = []string{
+	"deliveries", "entries", "recoveries", "subject requests", "backfills", "streaks", "interactions", "subscribers",
+}
+
+// SweepParams say which part of the sweep runs, and which rows count as forgotten.
 type SweepParams struct {
+	// Part is one of SweepParts. It is empty in runs of earlier releases, which then sweep all parts.
+	Part string `json:"part,omitempty"`
 	// Grace is how long a delivery may be overdue before the sweep handles it.
 	Grace time.Duration `json:"grace"`
 	// Before replaces the grace if it is set: the sweep handles deliveries that were due before it.
@@ -128,6 +137,8 @@ type SweepResult struct {
 	Subscribers int `json:"subscribers,omitempty"`
 	// GivenUp counts deliveries whose run was terminated by an operator.
 	GivenUp int `json:"givenUp,omitempty"`
+	// Unknown counts overdue deliveries whose run could not be looked up. The next sweep looks again.
+	Unknown int `json:"unknown,omitempty"`
 	// Next is the place to continue from; nil when the sweep is complete.
 	Next *SweepPlace `json:"next,omitempty"`
 }
@@ -144,33 +155,70 @@ func (r *SweepResult) Add(part SweepResult) {
 	r.Interactions += part.Interactions
 	r.Subscribers += part.Subscribers
 	r.GivenUp += part.GivenUp
+	r.Unknown += part.Unknown
 }
 
-// SweepOutbox restarts every pending delivery that is overdue and has no open workflow. It ends the
-// deliveries of runs that an operator terminated. An unnecessary start does no harm, because the
-// rows decide. Each call handles a limited number of deliveries and returns the place to continue
-// from. The first call also restarts all other missing workflows.
-func (o *Outbox) SweepOutbox(ctx context.Context, p SweepParams) (result SweepResult, err error) {
-	defer func() { o.counts.sweep(ctx, result, err) }()
-	if p.From == nil {
-		for _, part := range []func(context.Context, time.Duration, *SweepResult) error{
-			o.sweepEntries, o.sweepRecoveries, o.sweepSubjectRequests, o.sweepBackfills, o.sweepStreaks, o.sweepInteractions,
-			o.sweepSubscribers,
-		} {
-			if err := part(ctx, p.grace(), &result); err != nil {
-				return result, err
-			}
+// SweepOutbox restarts the missing workflows of a part. For deliveries, it restarts every pending one
+// that is overdue and has no open workflow, and ends those of runs that an operator terminated. An
+// unnecessary start does no harm, because the rows decide. Each call handles a limited number of
+// deliveries and returns the place to continue from.
+func (o *Outbox) SweepOutbox(ctx context.Context, p SweepParams) (SweepResult, error) {
+	if p.Part != "" {
+		return o.sweepPart(ctx, p)
+	}
+	parts := SweepParts
+	if p.From != nil {
+		parts = SweepParts[:1] // the other parts ran in the first call
+	}
+	var (
+		result SweepResult
+		failed []error
+	)
+	for _, p.Part = range parts {
+		part, err := o.sweepPart(ctx, p)
+		if err != nil {
+			failed = append(failed, err)
+		}
+		result.Add(part)
+		if part.Next != nil {
+			result.Next = part.Next
 		}
 	}
-	if err := o.sweepDeliveries(ctx, p, &result); err != nil {
-		return result, err
+	return result, errors.Join(failed...)
+}
+
+func (o *Outbox) sweepPart(ctx context.Context, p SweepParams) (result SweepResult, err error) {
+	defer func() { o.counts.sweep(ctx, p.Part, result, err) }()
+	switch p.Part {
+	case "deliveries":
+		err = o.sweepDeliveries(ctx, p, &result)
+	case "entries":
+		err = o.sweepEntries(ctx, p.grace(), &result)
+	case "recoveries":
+		err = o.sweepRecoveries(ctx, p.grace(), &result)
+	case "subject requests":
+		err = o.sweepSubjectRequests(ctx, p.grace(), &result)
+	case "backfills":
+		err = o.sweepBackfills(ctx, p.grace(), &result)
+	case "streaks":
+		err = o.sweepStreaks(ctx, &result)
+	case "interactions":
+		err = o.sweepInteractions(ctx, p.grace(), &result)
+	case "subscribers":
+		err = o.sweepSubscribers(ctx, p.grace(), &result)
+	default:
+		err = errors.New("a newer release has this part") // a worker of that release retries it
+	}
+	if err != nil {
+		return result, errors.Wrapf(err, "sweep %s", p.Part)
 	}
 	found := result
 	found.Next = nil // the place to continue from isn't a finding
 	if found != (SweepResult{}) {
-		o.log.WarnContext(ctx, "sweep started overdue work", "neverStarted", result.NeverStarted, "lost", result.Lost,
+		o.log.WarnContext(ctx, "sweep started overdue work", "part", p.Part, "neverStarted", result.NeverStarted, "lost", result.Lost,
 			"entries", result.Entries, "recoveries", result.Recoveries, "subjectRequests", result.SubjectRequests, "backfills", result.Backfills,
-			"streaks", result.Streaks, "interactions", result.Interactions, "subscribers", result.Subscribers, "givenUp", result.GivenUp)
+			"streaks", result.Streaks, "interactions", result.Interactions, "subscribers", result.Subscribers, "givenUp", result.GivenUp,
+			"unknown", result.Unknown)
 	}
 	return result, nil
 }
@@ -199,67 +247,77 @@ func (o *Outbox) sweepDeliveries(ctx context.Context, p SweepParams, result *Swe
 }
 
 func (o *Outbox) sweepRows(ctx context.Context, rows []store.Overdue, result *SweepResult) error {
+	var never []change.PendingDelivery
 	var listed, doubted []string
 	for _, r := range rows {
-		if time.Since(r.DueAt) < doubtAfter || len(doubted) == doubtMost {
+		switch {
+		case r.WorkflowID == "":
+			never = append(never, dispatchOf(r))
+		case time.Since(r.DueAt) < doubtAfter || len(doubted) == doubtMost:
 			listed = append(listed, r.WorkflowID)
-		} else {
+		default:
 			doubted = append(doubted, r.WorkflowID)
 		}
 	}
-	states, err := runStates(ctx, o.runs.RunStates, listed)
-	if err != nil {
-		return err
+	if len(never) > 0 {
+		failpoint.Hit(failpoint.SweepFound)
 	}
-	sure, err := runStates(ctx, o.runs.RunStatesForSure, doubted)
-	if err != nil {
-		return err
+	// These need no lookup, so they start even if Temporal answers none.
+	o.dispatch.Deliver(never)
+	result.NeverStarted += len(never)
+	states := map[string]RunState{}
+	for _, look := range []struct {
+		ask func(context.Context, []string) (map[string]RunState, error)
+		ids []string
+	}{{o.runs.RunStates, listed}, {o.runs.RunStatesForSure, doubted}} {
+		found, err := runStates(ctx, look.ask, look.ids)
+		if err != nil {
+			o.log.ErrorContext(ctx, "the runs of overdue deliveries could not be looked up", "error", err)
+		}
+		maps.Copy(states, found)
 	}
-	maps.Copy(states, sure)
-	var start []change.PendingDelivery
+	var lost []change.PendingDelivery
 	var end []publicid.Delivery
 	for _, r := range rows {
-		switch state := states[r.WorkflowID]; {
-		case r.WorkflowID == "":
-			result.NeverStarted++
-			start = append(start, dispatchOf(r))
+		state, known := states[r.WorkflowID]
+		switch {
+		case r.WorkflowID == "", state == RunOpen:
+		case !known:
+			result.Unknown++
 		case state == RunTerminated:
 			end = append(end, r.ID)
-		case state != RunOpen:
-			result.Lost++
-			start = append(start, dispatchOf(r))
+		default:
+			lost = append(lost, dispatchOf(r))
 		}
 	}
+	if len(lost) > 0 {
+		failpoint.Hit(failpoint.SweepFound)
+	}
+	o.dispatch.Deliver(lost)
+	result.Lost += len(lost)
 	given, err := o.store.EndDeliveries(ctx, "", ErrorGivenUp, end)
 	if err != nil {
 		return err
 	}
 	o.counts.failed(ctx, ErrorGivenUp, given)
 	result.GivenUp += len(end)
-	if len(start) > 0 {
-		failpoint.Hit(failpoint.SweepFound)
-	}
-	o.dispatch.Deliver(start)
 	return nil
 }
 
-// runStates looks up each distinct run once, and skips deliveries without a run.
+// runStates looks up each distinct run once. After an error it returns the states that it has found.
 func runStates(
 	ctx context.Context, ask func(context.Context, []string) (map[string]RunState, error), workflowIDs []string,
 ) (map[string]RunState, error) {
 	slices.Sort(workflowIDs)
 	workflowIDs = slices.Compact(workflowIDs)
-	if len(workflowIDs) > 0 && workflowIDs[0] == "" {
-		workflowIDs = workflowIDs[1:]
-	}
 	states := make(map[string]RunState, len(workflowIDs))
 	// Each chunk takes a few seconds if all of its runs need a lookup.
 	for some := range slices.Chunk(workflowIDs, 500) {
 		found, err := ask(ctx, some)
-		if err != nil {
-			return nil, err
-		}
 		maps.Copy(states, found)
+		if err != nil {
+			return states, err
+		}
 		activity.RecordHeartbeat(ctx)
 	}
 	return states, nil
@@ -280,7 +338,7 @@ func (o *Outbox) sweepEntries(ctx context.Context, grace time.Duration, result *
 }
 
 // sweepStreaks signals streaks whose last signal was lost in a crash.
-func (o *Outbox) sweepStreaks(ctx context.Context, _ time.Duration, result *SweepResult) error {
+func (o *Outbox) sweepStreaks(ctx context.Context, result *SweepResult) error {
 	failing, err := o.store.FailingWebhooks(ctx, webhooks.MaxConsecutiveFailures)
 	if err != nil {
 		return err

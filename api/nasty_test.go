@@ -104,13 +104,20 @@ func textsOfBodies(t *testing.T, app *apptest.App) {
 				count++
 				p, text := n.at(t, o, count), around(name, text)
 				if name == "confirmName" {
-					p.ids["boardId"] = p.ID(t, "/v1/boards", object{"name": text})
+					made := p.Do(t, http.MethodPost, "/v1/boards", object{"name": text})
+					if made.Status == http.StatusUnprocessableEntity {
+						continue // no board has this name
+					}
+					p.ids["boardId"] = made.Data()["id"].(string)
 				}
 				given := with(name, text)
 				a := p.Do(t, o.method, o.filled(t, p.ids), p.body(t, given))
 				if a.Status == http.StatusUnprocessableEntity {
 					assert.Equal(t, []string{name}, a.Fields(), "%s %s: %s", name, kind, a.Raw)
 					continue
+				}
+				if a.Status == http.StatusConflict && o.OperationID == "createTag" {
+					continue // a tag that looks alike exists
 				}
 				require.Less(t, a.Status, 300, "%s %s: %d %s", name, kind, a.Status, a.Raw)
 				if name == "email" {

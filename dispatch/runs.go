@@ -46,19 +46,12 @@ func (d *Dispatcher) RunStates(ctx context.Context, workflowIDs []string) (map[s
 			}
 			return nil
 		})
-		if err != nil {
-			return nil, err
+		if err != nil { // the visibility store may be away while Temporal works
+			d.log.WarnContext(ctx, "the open runs could not be listed, so each is looked up", "error", err)
+			break
 		}
 	}
-	for _, id := range workflowIDs {
-		if _, ok := states[id]; ok {
-			continue
-		}
-		if states[id], err = runState(ctx, c, id); err != nil {
-			return nil, err
-		}
-	}
-	return states, nil
+	return states, describeEach(ctx, c, workflowIDs, states)
 }
 
 // RunStatesForSure is RunStates without the list query, which may lag behind.
@@ -68,12 +61,32 @@ func (d *Dispatcher) RunStatesForSure(ctx context.Context, workflowIDs []string)
 		return nil, err
 	}
 	states := make(map[string]activities.RunState, len(workflowIDs))
+	return states, describeEach(ctx, c, workflowIDs, states)
+}
+
+// mostFailures is the number of failed lookups after which describeEach stops. A single run that can't
+// be described hides no others, and a Temporal that is down isn't asked for thousands.
+const mostFailures = 3
+
+// describeEach adds the states of the runs that are not in states yet. It returns the last error, and
+// has then added the other states.
+func describeEach(ctx context.Context, c client.Client, workflowIDs []string, states map[string]activities.RunState) (last error) {
+	failures := 0
 	for _, id := range workflowIDs {
-		if states[id], err = runState(ctx, c, id); err != nil {
-			return nil, err
+		if _, ok := states[id]; ok {
+			continue
+		}
+		state, err := runState(ctx, c, id)
+		if err == nil {
+			states[id] = state
+			continue
+		}
+		last = err
+		if failures++; failures == mostFailures {
+			break
 		}
 	}
-	return states, nil
+	return last
 }
 
 func runState(ctx context.Context, c client.Client, workflowID string) (activities.RunState, error) {

@@ -77,7 +77,8 @@ func TestMetricsTellOfAttemptsSweepsAndTheRetention(t *testing.T) {
 			`earshot_failing_webhooks \d`,
 			`earshot_database_connections_max 8`,
 			`earshot_database_acquires_total \d`,
-			`earshot_sweeps_total\{result="done"\} [1-9]`,
+			`earshot_sweeps_total\{part="deliveries",result="done"\} [1-9]`,
+			`earshot_sweeps_total\{part="streaks",result="failed"\} 0`,
 			`earshot_emails_total\{result="sent"\} 0`,
 			// The first sweep may find the delivery before it is started.
 			`earshot_swept_total\{found="never_started"\} [01]`,

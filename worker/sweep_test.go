@@ -44,15 +44,15 @@ func sweep(t *testing.T, app *apptest.App) activities.SweepResult {
 	return result
 }
 
-// makeOverdue moves the next attempt of every delivery into the past.
-func makeOverdue(t *testing.T, database string) {
+// makeOverdue moves the next attempt of the delivery into the past.
+func makeOverdue(t *testing.T, database string, by time.Duration) {
 	t.Helper()
 	c, err := pgx.Connect(t.Context(), database)
 	require.NoError(t, err)
 	defer func() { _ = c.Close(t.Context()) }()
 	require.EventuallyWithT(t, func(collect *assert.CollectT) {
-		tag, err := c.Exec(t.Context(), `UPDATE deliveries SET next_attempt_at = now() - interval '1 hour'
-			WHERE attempt_count = 1 AND status = 'pending' AND lease_until IS NULL`)
+		tag, err := c.Exec(t.Context(), `UPDATE deliveries SET next_attempt_at = now() - make_interval(secs => $1)
+			WHERE attempt_count = 1 AND status = 'pending' AND lease_until IS NULL`, by.Seconds())
 		require.NoError(collect, err)
 		require.EqualValues(collect, 1, tag.RowsAffected())
 	}, testkit.Wait, 20*time.Millisecond)
@@ -92,7 +92,7 @@ func TestTheSweepStartsARunThatWasLost(t *testing.T) {
 	})
 	seed(t, app, r)
 	id := r.Await(t, 1)[0].DeliveryID()
-	makeOverdue(t, database)
+	makeOverdue(t, database, time.Hour)
 	// Another namespace doesn't contain the run.
 	apptest.Start(t, apptest.Options{DatabaseURL: database, Worker: true})
 	require.Equal(t, id, r.Await(t, 2)[1].DeliveryID())
@@ -107,7 +107,7 @@ func TestTheSweepLeavesOpenRunsAlone(t *testing.T) {
 	})
 	seed(t, app, r)
 	r.Await(t, 1)
-	makeOverdue(t, database)
+	makeOverdue(t, database, time.Hour)
 	require.Equal(t, activities.SweepResult{}, sweep(t, app))
 }
 

@@ -111,7 +111,7 @@ func TestADeliveryWhoseRunWasTerminatedIsGivenUpLongBeforeItsNextAttempt(t *test
 func TestADeliveryThatIsOverdueIsNotStartedAgainWhenItsRunWasTerminated(t *testing.T) {
 	t.Parallel()
 	d := newDying(t)
-	makeOverdue(t, d.database)
+	makeOverdue(t, d.database, time.Hour)
 	d.terminate(t)
 	sweep(t, d.app)
 	d.requireGivenUp(t)
@@ -134,7 +134,7 @@ func TestADeliveryWhoseRunTheServerTerminatedIsSentAndNotGivenUp(t *testing.T) {
 	d.listed(t)
 	require.Equal(t, activities.SweepResult{}, sweep(t, d.app))
 	require.EqualValues(t, "pending", d.row(t).Status)
-	makeOverdue(t, d.database)
+	makeOverdue(t, d.database, time.Hour)
 	require.Equal(t, activities.SweepResult{Lost: 1}, sweep(t, d.app))
 	require.Equal(t, d.id, d.receiver.Await(t, 2)[1].DeliveryID())
 	require.NoError(t, d.app.Temporal.GetWorkflow(t.Context(), d.id, "").Get(t.Context(), nil))
@@ -164,7 +164,7 @@ func TestTheSweepLeavesARunAloneThatWasReset(t *testing.T) {
 		require.NoError(c, answer.Get(&status))
 		require.NotNil(c, status.Deliveries[0].DueAt, "it waits for the second attempt")
 	}, testkit.Wait, 20*time.Millisecond)
-	makeOverdue(t, d.database)
+	makeOverdue(t, d.database, time.Hour)
 	require.Equal(t, activities.SweepResult{}, sweep(t, d.app))
 	require.EqualValues(t, "pending", d.row(t).Status)
 }

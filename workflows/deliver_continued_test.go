@@ -50,7 +50,7 @@ func TestARunWhoseHistoryBecomesLongGoesOnInANewOneThatKnowsEverything(t *testin
 	require.Equal(t, "pending 5 500", fmt.Sprint(found[0].Status, " ", found[0].Attempt, " ", found[0].Answer))
 	require.Equal(t, "failed given_up", found[1].Status+" "+found[1].Answer)
 	require.Equal(t, "succeeded 1 200", fmt.Sprint(found[2].Status, " ", found[2].Attempt, " ", found[2].Answer))
-	require.Contains(t, g.details(t, g.run), "1 succeeded, 1 pending, 1 failed")
+	require.Contains(t, g.details(t, g.run), "1 succeeded, 1 pending, 1 failed, 0 gone")
 
 	require.Equal(t, []string{"failed 5 500"}, g.update(t, g.run, workflows.RetryNowUpdate))
 	err := g.over(t, g.run)

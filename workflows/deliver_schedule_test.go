@@ -22,11 +22,25 @@ import (
 	"earshot/workflows"
 )
 
-// TestADeadReceiverIsTriedFiveTimesOnTheScheduleOfTheSpecification runs the workflow on a clock
-// that skips timers, with the activities of production. Rows, requests and receiver are real. On a
-// server the run would take more than an hour.
+// The test runs the workflow on a clock that skips timers, with the activities of production. Rows,
+// requests and receiver are real. On a server the run would take more than an hour.
 func TestADeadReceiverIsTriedFiveTimesOnTheScheduleOfTheSpecification(t *testing.T) {
 	t.Parallel()
+	for version, params := range map[string]func([]workflows.DeliveryRef) workflows.DeliverParams{
+		"in the current version": workflows.NewDeliverParams,
+		"in version 0": func(of []workflows.DeliveryRef) workflows.DeliverParams {
+			return workflows.DeliverParams{Deliveries: of}
+		},
+	} {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			followsTheSchedule(t, params)
+		})
+	}
+}
+
+func followsTheSchedule(t *testing.T, params func([]workflows.DeliveryRef) workflows.DeliverParams) {
+	t.Helper()
 	// The service has no worker, so the run that it starts waits.
 	b := setup(t, apptest.Options{Environ: []string{"EARSHOT_WEBHOOK_RETRY_DELAYS=30s,2m,10m,1h"}})
 	var suite testsuite.WorkflowTestSuite
@@ -51,9 +65,7 @@ func TestADeadReceiverIsTriedFiveTimesOnTheScheduleOfTheSpecification(t *testing
 	webhook, err := publicid.Parse[publicid.Webhook](b.webhook)
 	require.NoError(t, err)
 
-	env.ExecuteWorkflow(workflows.DeliverWebhooksName, workflows.DeliverParams{
-		Deliveries: []workflows.DeliveryRef{{ID: id, Webhook: webhook}},
-	})
+	env.ExecuteWorkflow(workflows.DeliverWebhooksName, params([]workflows.DeliveryRef{{ID: id, Webhook: webhook}}))
 	require.ErrorContains(t, env.GetWorkflowError(), "1 of 1 deliveries failed for good")
 	require.Len(t, b.receiver.All(), 5)
 	requireNumbered(t, b.delivery(t, "failed"), 5)

@@ -20,6 +20,9 @@ const (
 	gone      deliveryStatus = "gone"
 )
 
+// deliveryStatuses lists all statuses, in the order in which operators see their counts.
+var deliveryStatuses = []deliveryStatus{succeeded, pending, failed, gone}
+
 // Status is the answer to the status query: the deliveries of the run, in its order.
 type Status struct {
 	Deliveries []DeliveryStatus `json:"deliveries"`
@@ -85,8 +88,11 @@ func (d *delivering) details() string {
 		}
 		lines[i] += fmt.Sprintf(" (%s to %s)", p.ID, p.Webhook)
 	}
-	return fmt.Sprintf("%d succeeded, %d pending, %d failed\n\n", d.count(succeeded), d.count(pending), d.count(failed)) +
-		strings.Join(lines, "\n")
+	counts := make([]string, len(deliveryStatuses))
+	for i, status := range deliveryStatuses {
+		counts[i] = fmt.Sprintf("%d %s", d.count(status), status)
+	}
+	return strings.Join(counts, ", ") + "\n\n" + strings.Join(lines, "\n")
 }
 
 func (p *progress) when() string {

@@ -67,7 +67,7 @@ func TestAnOperatorFindsAPendingDeliveryAndSeesItsNextAttempt(t *testing.T) {
 	g.update(t, g.run, workflows.GiveUpUpdate)
 	require.Error(t, g.over(t, g.run))
 	details := g.details(t, g.run)
-	require.Contains(t, details, "1 succeeded, 0 pending, 1 failed")
+	require.Contains(t, details, "1 succeeded, 0 pending, 1 failed, 0 gone")
 	require.Contains(t, details, "**failed**, at attempt 3; last answer: given_up")
 	require.NotContains(t, details, g.receiver.URL)
 }

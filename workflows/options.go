@@ -112,6 +112,13 @@ var (
 		},
 	}
 
+	// endTerminatedRound is short, because lost deliveries wait for it.
+	endTerminatedRound = workflow.ActivityOptions{
+		StartToCloseTimeout: time.Minute,
+		HeartbeatTimeout:    30 * time.Second,
+		RetryPolicy:         &temporal.RetryPolicy{MaximumAttempts: 2},
+	}
+
 	sweepRound = workflow.ActivityOptions{
 		// One activity takes seconds and the next one continues.
 		StartToCloseTimeout: 5 * time.Minute,

@@ -1,20 +1,54 @@
 package workflows
 
 import (
+	"github.com/go-faster/errors"
 	"go.temporal.io/sdk/workflow"
 
 	"earshot/activities"
 )
 
 // SweepOutbox starts the workflows that are missing: those that were never started, and those that
-// were lost. It also ends the deliveries of runs that an operator terminated.
+// were lost. It also ends the deliveries of runs that an operator terminated. Each part is an activity
+// with its own retries, and a part that fails stops no other.
 func SweepOutbox(ctx workflow.Context, p activities.SweepParams) (activities.SweepResult, error) {
+	if !sweepsByParts(ctx) {
+		return sweepTogether(ctx, p)
+	}
+	// A run that was terminated before its first claim looks as if it had never been started. If this
+	// activity fails, such a run's deliveries start once more.
+	terminated := workflow.ExecuteActivity(summarized(ctx, endTerminatedRound, "terminated runs"), EndTerminatedActivity)
+	others := make([]workflow.Future, 0, len(activities.SweepParts)-1)
+	for _, part := range activities.SweepParts[1:] {
+		of := p
+		of.Part = part
+		others = append(others, workflow.ExecuteActivity(summarized(ctx, sweepRound, part), SweepActivity, of))
+	}
+	var result activities.SweepResult
+	var ended activities.EndTerminatedResult
+	failed := []error{terminated.Get(ctx, &ended)}
+	result.GivenUp += ended.GivenUp
+	p.Part = activities.SweepParts[0]
+	failed = append(failed, sweepRows(summarized(ctx, sweepRound, p.Part), p, &result))
+	for _, other := range others {
+		var part activities.SweepResult
+		failed = append(failed, other.Get(ctx, &part))
+		result.Add(part)
+	}
+	return result, errors.Join(failed...)
+}
+
+func summarized(ctx workflow.Context, options workflow.ActivityOptions, summary string) workflow.Context {
+	options.Summary = summary
+	return workflow.WithActivityOptions(ctx, options)
+}
+
+// sweepTogether is SweepOutbox of runs from before sweepsByParts.
+func sweepTogether(ctx workflow.Context, p activities.SweepParams) (activities.SweepResult, error) {
 	var ended activities.EndTerminatedResult
 	var result activities.SweepResult
 	ctx = workflow.WithActivityOptions(ctx, sweepRound)
 	before := endsTerminatedFirst(ctx)
 	if before {
-		// A run that was terminated before its first claim looks as if it had never been started.
 		if err := workflow.ExecuteActivity(ctx, EndTerminatedActivity).Get(ctx, &ended); err != nil {
 			return result, err
 		}

@@ -29,6 +29,11 @@ func endsTerminatedFirst(ctx workflow.Context) bool {
 	return workflow.GetVersion(ctx, "end-terminated-first", workflow.DefaultVersion, 1) >= 1
 }
 
+// sweepsByParts: each part of the sweep is an activity of its own.
+func sweepsByParts(ctx workflow.Context) bool {
+	return workflow.GetVersion(ctx, "sweep-parts", workflow.DefaultVersion, 1) >= 1
+}
+
 // continuesAsNew: a run of deliver_webhooks with a long history continues as a new one. The version
 // is read only when Temporal suggests a new run, so most histories have no marker. An open run that
 // has already passed such a point keeps its old behavior there.
