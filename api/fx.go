@@ -68,6 +68,9 @@ func serve(lc fx.Lifecycle, fail Fail, a *API, c config.Config, log *slog.Logger
 			if err := server.Shutdown(ctx); err != nil {
 				log.WarnContext(ctx, "requests were cut off", "error", err)
 			}
+			if err := a.server.limits.GiveBack(ctx); err != nil {
+				log.WarnContext(ctx, "leased tokens of rate limits expire unused", "error", err)
+			}
 			return nil
 		},
 	})

@@ -25,6 +25,7 @@ import (
 
 // Grant is the permission of a request to a surface: its key, and the token that it has cost.
 type Grant struct {
+	server    *server
 	engine    *gin.Engine
 	requestID string
 	caller    *change.Caller
@@ -94,10 +95,16 @@ func (a *API) Mount(path string, surface func(http.ResponseWriter, *http.Request
 		}
 		defer release()
 		caller, _ := callerOf(c)
-		g := &Grant{engine: a.engine, requestID: requestID(c), caller: caller, releases: map[*Call]func(){}}
+		g := &Grant{server: a.server, engine: a.engine, requestID: requestID(c), caller: caller, releases: map[*Call]func(){}}
 		defer g.end()
 		surface(c.Writer, c.Request, g)
 	})
+}
+
+// Decode runs fn, which decodes a part of the request with the given size in bytes. Large parts share
+// the few slots of the API's own bodies.
+func (g *Grant) Decode(ctx context.Context, size int, fn func()) error {
+	return g.server.decoding(ctx, size, fn)
 }
 
 // Contract returns api/openapi.yaml. Callers must not modify it.

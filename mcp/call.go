@@ -40,15 +40,24 @@ func (s *Surface) call(ctx context.Context, g *api.Grant, r *ready, raw json.Raw
 	if len(raw) == 0 || string(raw) == "null" {
 		raw = json.RawMessage("{}")
 	}
-	var arguments map[string]json.RawMessage
-	if json.Unmarshal(raw, &arguments) != nil {
-		return toolError(problem.Invalid("", "type", "the arguments must be an object"))
+	var (
+		arguments map[string]json.RawMessage
+		op        *operation
+		req       *request
+		err       error
+	)
+	decode := func() {
+		if json.Unmarshal(raw, &arguments) != nil {
+			err = problem.Invalid("", "type", "the arguments must be an object")
+			return
+		}
+		if op, err = r.choose(arguments); err == nil {
+			req, err = op.request(raw, arguments)
+		}
 	}
-	op, err := r.choose(arguments)
-	if err != nil {
-		return toolError(err)
+	if waited := g.Decode(ctx, len(raw), decode); waited != nil {
+		return toolError(problem.New(problem.Unavailable, "The service is too busy with something else; try again later."))
 	}
-	req, err := op.request(raw, arguments)
 	if err != nil {
 		return toolError(err)
 	}

@@ -105,6 +105,8 @@ func (p *Pages) act(w http.ResponseWriter, r *http.Request, v *visit, slots *pag
 			return v.notice(http.StatusForbidden, "full")
 		case problem.Is(err, problem.Forbidden):
 			return v.notice(http.StatusForbidden, "closed")
+		case problem.Is(err, problem.Conflict):
+			return v.notice(http.StatusConflict, "changed")
 		}
 		return a, err
 	})

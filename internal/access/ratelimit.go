@@ -2,6 +2,7 @@ package access
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 // process decides with its last known state and settles the difference later.
 type RateLimits struct {
 	standard int // requests a minute
+	store    *store.Store
 	asks     *batch.Batcher[*tokens, store.TokenGrant]
 
 	// mu guards the fields below. Times are taken under it, so that they never decrease.
@@ -67,7 +69,7 @@ var errNoAnswer = errors.Errorf("the database didn't answer within %v", answerTi
 // RateLimits returns the rate limits of this process. A key without its own limit has the standard
 // limit, in requests a minute.
 func (s *Service) RateLimits(standard int) *RateLimits {
-	l := &RateLimits{standard: standard, keys: map[publicid.APIKey]*tokens{}}
+	l := &RateLimits{standard: standard, store: s.store, keys: map[publicid.APIKey]*tokens{}}
 	l.asks = batch.New(asksMax, askTimeout, func(ctx context.Context, keys []*tokens) ([]store.TokenGrant, error) {
 		return s.store.TakeTokens(ctx, l.write(keys))
 	})
@@ -139,6 +141,44 @@ func (l *RateLimits) send(t *tokens) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	t.answered(grant, err, time.Now())
+}
+
+// GiveBack returns the leased tokens, so that they do not expire unused when the process stops. It also
+// settles the owed ones. Call it after the last request.
+func (l *RateLimits) GiveBack(ctx context.Context) error {
+	for _, running := range l.running() {
+		select {
+		case <-running.done:
+		case <-ctx.Done():
+			return errors.Wrap(ctx.Err(), "wait for the last tokens")
+		}
+	}
+	var asks []store.TokenAsk
+	l.mu.Lock()
+	for _, t := range l.keys {
+		if owed := t.owed - t.leased; owed != 0 {
+			asks = append(asks, store.TokenAsk{Key: t.key, PerMinute: t.perMinute, Owed: owed})
+			t.owed, t.leased = 0, 0
+		}
+	}
+	l.mu.Unlock()
+	for some := range slices.Chunk(asks, asksMax) {
+		if _, err := l.store.TakeTokens(ctx, some); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *RateLimits) running() (all []*ask) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, t := range l.keys {
+		if t.ask != nil {
+			all = append(all, t.ask)
+		}
+	}
+	return all
 }
 
 // write fills in the asks immediately before the statement runs.

@@ -113,6 +113,30 @@ func TestReplicasShareABudgetUnderConcurrentRequests(t *testing.T) {
 	require.Positive(t, total.refused)
 }
 
+func TestAProcessThatStopsGivesItsLeasedTokensBack(t *testing.T) {
+	t.Parallel()
+	database, key := testkit.Database(t), publicid.NewAPIKey()
+	r := newReplica(t, database)
+	c, err := pgx.Connect(t.Context(), database)
+	require.NoError(t, err)
+	defer func() { _ = c.Close(context.Background()) }()
+	// A bucket of 600 a minute is full 0.1 s later for each token that is missing.
+	const perToken = 100 * time.Millisecond
+	settled := func() (fullAt time.Time) {
+		require.NoError(t, r.GiveBack(t.Context()))
+		require.NoError(t, c.QueryRow(t.Context(), "SELECT full_at FROM rate_limits WHERE api_key_id = $1", key.UUID().String()).Scan(&fullAt))
+		return fullAt
+	}
+	for range 100 {
+		require.True(t, r.Take(key, nil).OK)
+	}
+	first := settled()
+	for range 100 {
+		require.True(t, r.Take(key, nil).OK)
+	}
+	require.Equal(t, 100*perToken, settled().Sub(first).Round(time.Millisecond))
+}
+
 func TestABudgetUnderSixtyAMinuteIsExactOverReplicas(t *testing.T) {
 	t.Parallel()
 	database, key := testkit.Database(t), publicid.NewAPIKey()
