@@ -152,6 +152,8 @@ func nothing(context.Context, *visit) (*answer, error) { return nil, problem.Mis
 func (p *Pages) failed(r *http.Request, v *visit, err error) *answer {
 	status, what := http.StatusInternalServerError, "broken"
 	switch {
+	case r.Context().Err() != nil: // the reader left, or the service stops: nobody reads the answer
+		p.log.InfoContext(r.Context(), "a page was given up", "error", err, "route", r.Pattern)
 	case errors.Is(err, pagecache.ErrBusy), problem.Is(err, problem.RateLimited), change.Unavailable(err):
 		status, what = http.StatusServiceUnavailable, "busy"
 		p.log.WarnContext(r.Context(), "a page was refused", "error", err, "route", r.Pattern)

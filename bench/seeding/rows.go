@@ -75,8 +75,8 @@ func (f *filling) organization(ctx context.Context) error {
 		of, now, now, Organization, "business", "active"); err != nil {
 		return err
 	}
-	if err := one("users", []string{"id", "organization_id", "created_at", "updated_at", "email", "name"},
-		id(seededFor, forMember), of, now, now, "bench@example.com", "Bench"); err != nil {
+	if err := one("users", []string{"id", "organization_id", "created_at", "updated_at", "email", "name", "role"},
+		id(seededFor, forMember), of, now, now, "bench@example.com", "Bench", "owner"); err != nil {
 		return err
 	}
 	err := f.copy(ctx, "boards", []string{"id", "organization_id", "created_at", "updated_at", "name", "slug"}, 0, 99, func(n int64) []any {
