@@ -33,7 +33,7 @@ func NotifySubscribers(ctx workflow.Context, p activities.SubscribersParams) err
 		case now.Due == nil || now.More:
 			continue
 		}
-		workflow.SetCurrentDetails(ctx, "Waits until **"+now.Due.UTC().Format(time.RFC3339)+"**, for what else happens or for another try.")
+		workflow.SetCurrentDetails(ctx, "Waits until **"+now.Due.UTC().Format(time.RFC3339)+"**, for further changes or for another try.")
 		waiting, cancel := workflow.WithCancel(ctx)
 		timer := workflow.NewTimerWithOptions(waiting, wait(now.Due.Sub(workflow.Now(ctx))), workflow.TimerOptions{Summary: "until the next e-mails"})
 		workflow.NewSelector(ctx).
