@@ -24,12 +24,14 @@ import (
 var viewer embed.FS
 
 const (
-	// elementsStyle is the hash of the style that Elements adds to the page.
-	elementsStyle = "'sha256-MBVp6JYxbC/wICelYC6eULCRpgi9kGezXXSaq/TS2+I='"
+	// elementsStyles are the hashes of the styles that Elements adds to a page. The second and the third
+	// belong to the editor of a request's body.
+	elementsStyles = "'sha256-MBVp6JYxbC/wICelYC6eULCRpgi9kGezXXSaq/TS2+I=' " +
+		"'sha256-40iiqMCd92gEkTDo77tABEiJ83Vil54BR3JPvnldhrA=' 'sha256-dycEEOLZbQ6Q63plZ3jYmnhvaKmY6KdKRX5kMcuYihw='"
 	// documentPolicy is the part of the policies that the reference and the guide share. It allows
 	// files of this server and blocks injected content.
 	documentPolicy  = "default-src 'none'; img-src 'self' data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; "
-	referencePolicy = documentPolicy + "connect-src 'self'; script-src 'self'; style-src 'self' " + elementsStyle
+	referencePolicy = documentPolicy + "connect-src 'self'; script-src 'self'; style-src 'self' " + elementsStyles
 	guidePolicy     = documentPolicy + "style-src 'self'"
 )
 

@@ -75,7 +75,9 @@ func TestTheDocumentationWorksInABrowserUnderItsPolicy(t *testing.T) {
 	app := apptest.Start(t, apptest.Options{})
 	for path, parts := range map[string][]string{
 		"/v1/docs/reference#/operations/listBoards": {"List boards", "/v1/boards", "Bearer"},
-		"/v1/docs/errors": {"ERR_CONFLICT"},
+		"/v1/docs/reference#/operations/createPost": {"Create a post", "Request Body"}, // an editor for the body
+		"/v1/docs/reference":                        {"Feedback API"},
+		"/v1/docs/errors":                           {"ERR_CONFLICT"},
 	} {
 		page := browse(t, app.URL+path)
 		for _, part := range parts {
