@@ -87,7 +87,7 @@ SHARE ?= 0/1
 RACE := ./activities/... ./internal/feedback/... ./api/... ./internal/store/... ./dispatch/... ./internal/interactions/... ./worker/... \
 	./internal/contacts/... ./internal/access/... ./mcp/... ./internal/webhooks/... ./web/... ./internal/change/... ./internal/subjects/... \
 	./internal/fairness/... ./internal/send/... ./internal/subscribers/... ./internal/backfill/... ./internal/widget/... ./internal/batch/... \
-	./internal/inflight/... ./internal/keyring/... ./internal/tokenbucket/... ./webhook/...
+	./internal/inflight/... ./internal/keyring/... ./internal/tokenbucket/... ./webhook/... ./internal/page/... ./internal/memory/... ./internal/telemetry/...
 race: export CGO_ENABLED := 1
 race: export SHARE := $(SHARE)
 race: withstack ## look for data races in packages with goroutines; PKG=./workflows/... selects other packages

@@ -111,11 +111,13 @@ func sweepLabels() (all []metric.MeasurementOption) {
 }
 
 // sweep counts the findings of a part of the sweep. Zero is counted too, because the presence of the
-// counter shows that the sweep runs. A part that left some runs unknown has failed.
+// counter shows that the sweep runs. A part is partial if some runs could not be looked up.
 func (c *Counts) sweep(ctx context.Context, part string, r SweepResult, err error) {
 	result := "done"
-	if err != nil || r.Unknown > 0 {
+	if err != nil {
 		result = "failed"
+	} else if r.Unknown > 0 {
+		result = "partial"
 	}
 	c.sweeps.Add(ctx, 1, telemetry.Labels("part", part, "result", result))
 	c.found(ctx, "never_started", r.NeverStarted)

@@ -84,7 +84,7 @@ func NewOutbox(s *store.Store, e Engine, counts *Counts, log *slog.Logger) *Outb
 }
 
 // SweepParts names the parts of the sweep, the most urgent first. Each part finds one kind of missing
-// workflow.
+// workflow. The workflow makes an activity of each, in this order, so a change needs a version.
 var SweepParts = []string{
 	"deliveries", "entries", "recoveries", "subject requests", "backfills", "streaks", "interactions", "subscribers",
 }
@@ -274,6 +274,9 @@ func (o *Outbox) sweepRows(ctx context.Context, rows []store.Overdue, result *Sw
 		if err != nil {
 			o.log.ErrorContext(ctx, "the runs of overdue deliveries could not be looked up", "error", err)
 		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
 		maps.Copy(states, found)
 	}
 	var lost []change.PendingDelivery
@@ -307,20 +310,23 @@ func (o *Outbox) sweepRows(ctx context.Context, rows []store.Overdue, result *Sw
 // runStates looks up each distinct run once. After an error it returns the states that it has found.
 func runStates(
 	ctx context.Context, ask func(context.Context, []string) (map[string]RunState, error), workflowIDs []string,
-) (map[string]RunState, error) {
+) (states map[string]RunState, last error) {
 	slices.Sort(workflowIDs)
 	workflowIDs = slices.Compact(workflowIDs)
-	states := make(map[string]RunState, len(workflowIDs))
+	states = make(map[string]RunState, len(workflowIDs))
 	// Each chunk takes a few seconds if all of its runs need a lookup.
 	for some := range slices.Chunk(workflowIDs, 500) {
 		found, err := ask(ctx, some)
 		maps.Copy(states, found)
 		if err != nil {
-			return states, err
+			last = err
+		}
+		if ctx.Err() != nil {
+			break
 		}
 		activity.RecordHeartbeat(ctx)
 	}
-	return states, nil
+	return states, last
 }
 
 func (o *Outbox) sweepEntries(ctx context.Context, grace time.Duration, result *SweepResult) error {

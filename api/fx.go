@@ -41,6 +41,9 @@ var Module = fx.Module("api", Handler, fx.Invoke(serve))
 // Health serves NewHealth, for a process without the API.
 var Health = fx.Module("health", fx.Invoke(serveHealth))
 
+// giveBackTimeout is some hundred times what the statement takes. After it, the tokens expire.
+const giveBackTimeout = time.Second
+
 func serve(lc fx.Lifecycle, fail Fail, a *API, c config.Config, log *slog.Logger) {
 	server := NewServer(a, StandardLimits(), log)
 	lc.Append(fx.Hook{
@@ -68,6 +71,9 @@ func serve(lc fx.Lifecycle, fail Fail, a *API, c config.Config, log *slog.Logger
 			if err := server.Shutdown(ctx); err != nil {
 				log.WarnContext(ctx, "requests were cut off", "error", err)
 			}
+			// The time for requests may be used up by now.
+			ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), giveBackTimeout)
+			defer cancel()
 			if err := a.server.limits.GiveBack(ctx); err != nil {
 				log.WarnContext(ctx, "leased tokens of rate limits expire unused", "error", err)
 			}

@@ -168,12 +168,7 @@ func textsOfQueries(t *testing.T, app *apptest.App) {
 func exactFilters(t *testing.T, app *apptest.App) {
 	n := app.Tenant(t)
 	for kind, text := range nasty {
-		made := n.Do(t, http.MethodPost, "/v1/contacts", object{"externalUserId": text, "name": text, "plan": text})
-		if made.Status == http.StatusUnprocessableEntity {
-			require.Equal(t, []string{"name", "plan"}, made.Fields(), kind)
-			continue
-		}
-		id := made.Data()["id"]
+		id := n.ID(t, "/v1/contacts", object{"externalUserId": text, "name": text, "plan": text})
 		for _, filter := range []string{"externalUserId", "plan", "q"} {
 			a := n.Do(t, http.MethodGet, "/v1/contacts?"+filter+"="+url.QueryEscape(text), nil)
 			require.Equal(t, http.StatusOK, a.Status, "%s %s: %s", filter, kind, a.Raw)

@@ -64,8 +64,8 @@ func (d *Dispatcher) RunStatesForSure(ctx context.Context, workflowIDs []string)
 	return states, describeEach(ctx, c, workflowIDs, states)
 }
 
-// mostFailures is the number of failed lookups after which describeEach stops. A single run that can't
-// be described hides no others, and a Temporal that is down isn't asked for thousands.
+// mostFailures is the number of failed lookups in a row after which describeEach stops. A single run
+// that can't be described hides no others, and a Temporal that is down isn't asked for thousands.
 const mostFailures = 3
 
 // describeEach adds the states of the runs that are not in states yet. It returns the last error, and
@@ -78,7 +78,7 @@ func describeEach(ctx context.Context, c client.Client, workflowIDs []string, st
 		}
 		state, err := runState(ctx, c, id)
 		if err == nil {
-			states[id] = state
+			states[id], failures = state, 0
 			continue
 		}
 		last = err

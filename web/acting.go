@@ -58,13 +58,13 @@ func (p *Pages) mailed(do actor) http.Handler {
 	return p.actsIn(p.links, func(r *http.Request) bool { return p.followers.Take(p.network(r)).OK }, do)
 }
 
-// actsIn serves the visitors who act in the slots. The function may counts a request against a limit.
-func (p *Pages) actsIn(slots *pagecache.Cache[*answer], may func(*http.Request) bool, do actor, parameters ...string) http.Handler {
+// actsIn serves the visitors who act in the slots. The function admit counts a request against a limit.
+func (p *Pages) actsIn(slots *pagecache.Cache[*answer], admit func(*http.Request) bool, do actor, parameters ...string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		v := p.visitOf(r, parameters...)
 		var a *answer
 		var err error
-		if may(r) {
+		if admit(r) {
 			a, err = p.act(w, r, v, slots, do)
 		} else {
 			a, err = v.notice(http.StatusTooManyRequests, "tooMuch")

@@ -30,13 +30,18 @@ type shownOn struct {
 // boardCache keeps the organizations and boards that pages show.
 type boardCache struct {
 	workspaces *pagecache.Expiring[workspace]
-	boards     *pagecache.Expiring[shownOn]
+	// names has the ids of organizations by the names in addresses.
+	names  *pagecache.Expiring[string]
+	boards *pagecache.Expiring[shownOn]
 }
 
 const (
 	// maxWorkspaces and maxBoards are in bytes, with room for some thousand of each.
 	maxWorkspaces = 2 << 20
 	maxBoards     = 6 << 20
+	maxNames      = 1 << 20
+	// nameLife is how long an organization's old slug may count with its id.
+	nameLife = time.Hour
 	// The approximate size of a loaded row.
 	workspaceSize = 1 << 10
 	boardSize     = 1 << 10
@@ -46,6 +51,7 @@ const (
 func newBoardCache() boardCache {
 	return boardCache{
 		workspaces: pagecache.NewExpiring(maxWorkspaces, func(workspace) (int, bool) { return workspaceSize, true }),
+		names:      pagecache.NewExpiring(maxNames, func(id string) (int, bool) { return len(id), true }),
 		boards:     pagecache.NewExpiring(maxBoards, func(b shownOn) (int, bool) { return boardSize + tagSize*len(b.tags), true }),
 	}
 }
@@ -59,8 +65,12 @@ func (p *Pages) find(ctx context.Context, v *visit, name string) error {
 		found.logo, err = p.Access.LogoChanged(change.WithCaller(ctx, &change.Caller{Organization: found.Organization}))
 		return found, err
 	})
+	if err != nil {
+		return err
+	}
 	v.org, v.logo = found.Organization, found.logo
-	return err
+	p.names.Put(name, v.org.ID.String(), time.Now().Add(nameLife))
+	return nil
 }
 
 // onBoard loads the board of the address with its tags.

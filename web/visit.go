@@ -90,12 +90,12 @@ func (p *Pages) answerTo(r *http.Request, produce maker, parameters ...string) (
 	return v, a
 }
 
-// reader returns for whom the page of a request is rendered. An organization has a slug and an id, so
-// its two names share one id as soon as a page has loaded it.
+// reader returns for whom the page of a request is rendered. An organization has a slug and an id,
+// which count as one once a page has loaded it by both.
 func (p *Pages) reader(r *http.Request) pagecache.Reader {
 	by := pagecache.Reader{Network: p.network(r), Organization: r.PathValue("workspace")}
-	if found, ok := p.workspaces.Peek(by.Organization); ok {
-		by.Organization = found.ID.String()
+	if id, ok := p.names.Peek(by.Organization); ok {
+		by.Organization = id
 	}
 	return by
 }

@@ -81,7 +81,7 @@ func New(u UseCases, o Options) (*Pages, error) {
 	p := &Pages{
 		UseCases: u, publicOrigin: strings.TrimSuffix(o.PublicOrigin, "/"), log: o.Log,
 		boardCache: newBoardCache(), cache: newCache(o), network: o.Network, converted: markup.NewConverted(),
-		answers:    page.NewMemoryOf(memory.Pages - pagecache.MaxKept - markup.MaxKept - maxWorkspaces - maxBoards),
+		answers:    page.NewMemoryOf(memory.Pages - pagecache.MaxKept - markup.MaxKept - maxWorkspaces - maxBoards - maxNames),
 		protection: http.NewCrossOriginProtection(),
 	}
 	p.acting, p.links = p.cache.Apart(), p.cache.Apart()

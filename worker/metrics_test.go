@@ -99,7 +99,7 @@ func TestMetricsTellOfAttemptsSweepsAndTheRetention(t *testing.T) {
 // rare are metrics of the SDK that appear only with the first failure or the first full cache.
 var rare = []string{
 	"temporal_request_failure_total", "temporal_workflow_failed_total", "temporal_sticky_cache_forced_eviction_total",
-	"temporal_activity_schedule_to_start_latency_seconds_bucket",
+	"temporal_activity_schedule_to_start_latency_seconds_bucket", "temporal_workflow_task_execution_failed_total",
 }
 
 func TestAlertsAndDashboardsAskForMetricsThatAProcessHas(t *testing.T) {

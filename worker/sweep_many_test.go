@@ -58,9 +58,9 @@ func TestASweepOf100000DeliveriesFindsEachThatWasLost(t *testing.T) {
 	require.LessOrEqual(t, result.Lost, 2000)
 	require.Positive(t, result.Lost)
 	require.Equal(t, activities.SweepResult{Lost: result.Lost}, result)
-	// Two activities are for terminated runs and for the last page. The others handle 20,000
-	// deliveries each.
-	require.Equal(t, 7, scheduled(t, d.app, run.GetID()))
+	// Five activities handle 20,000 deliveries each, and one finds no more. The others are for terminated
+	// runs and for the other parts.
+	require.Equal(t, 6+1+len(activities.SweepParts)-1, scheduled(t, d.app, run.GetID()))
 	require.EventuallyWithT(t, func(collect *assert.CollectT) {
 		var ended, others int
 		require.NoError(collect, c.QueryRow(t.Context(), `SELECT count(*) FILTER (WHERE last_error = 'webhook_disabled'),

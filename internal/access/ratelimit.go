@@ -19,7 +19,7 @@ import (
 // process decides with its last known state and settles the difference later.
 type RateLimits struct {
 	standard int // requests a minute
-	store    *store.Store
+	take     func(context.Context, []store.TokenAsk) ([]store.TokenGrant, error)
 	asks     *batch.Batcher[*tokens, store.TokenGrant]
 
 	// mu guards the fields below. Times are taken under it, so that they never decrease.
@@ -69,9 +69,12 @@ var errNoAnswer = errors.Errorf("the database didn't answer within %v", answerTi
 // RateLimits returns the rate limits of this process. A key without its own limit has the standard
 // limit, in requests a minute.
 func (s *Service) RateLimits(standard int) *RateLimits {
-	l := &RateLimits{standard: standard, store: s.store, keys: map[publicid.APIKey]*tokens{}}
+	l := &RateLimits{standard: standard, keys: map[publicid.APIKey]*tokens{}}
+	l.take = func(ctx context.Context, asks []store.TokenAsk) ([]store.TokenGrant, error) {
+		return s.store.TakeTokens(ctx, asks)
+	}
 	l.asks = batch.New(asksMax, askTimeout, func(ctx context.Context, keys []*tokens) ([]store.TokenGrant, error) {
-		return s.store.TakeTokens(ctx, l.write(keys))
+		return l.take(ctx, l.write(keys))
 	})
 	return l
 }
@@ -146,9 +149,9 @@ func (l *RateLimits) send(t *tokens) {
 // GiveBack returns the leased tokens, so that they do not expire unused when the process stops. It also
 // settles the owed ones. Call it after the last request.
 func (l *RateLimits) GiveBack(ctx context.Context) error {
-	for _, running := range l.running() {
+	for _, a := range l.running() {
 		select {
-		case <-running.done:
+		case <-a.done:
 		case <-ctx.Done():
 			return errors.Wrap(ctx.Err(), "wait for the last tokens")
 		}
@@ -163,7 +166,7 @@ func (l *RateLimits) GiveBack(ctx context.Context) error {
 	}
 	l.mu.Unlock()
 	for some := range slices.Chunk(asks, asksMax) {
-		if _, err := l.store.TakeTokens(ctx, some); err != nil {
+		if _, err := l.take(ctx, some); err != nil {
 			return err
 		}
 	}

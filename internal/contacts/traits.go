@@ -244,7 +244,7 @@ func orNil[T any](p *T) any {
 func asItIs[T any](v T) T { return v }
 
 func upTo(high int) func(bad *problem.Fields, name, value string) {
-	return func(bad *problem.Fields, name, value string) { bad.Shown(name, value, 1, high) }
+	return func(bad *problem.Fields, name, value string) { bad.Text(name, value, 1, high) }
 }
 
 func revenue(bad *problem.Fields, name string, cents int64) {

@@ -96,6 +96,9 @@ func (s *Service) CreateTag(ctx context.Context, on publicid.Board, in TagInput)
 		if !ok {
 			return tagTaken()
 		}
+		if err := mustBeNewName(ctx, c, on, id, *in.Name); err != nil {
+			return err
+		}
 		if err := mustHaveRoomForTag(ctx, c, on); err != nil {
 			return err
 		}
@@ -104,6 +107,19 @@ func (s *Service) CreateTag(ctx context.Context, on publicid.Board, in TagInput)
 		return err
 	})
 	return made, err
+}
+
+// mustBeNewName compares a tag's name with those of the board's other tags. Rows of earlier releases
+// have keys that ignored only case, so the unique index does not see all that look alike.
+func mustBeNewName(ctx context.Context, c *change.Change, on publicid.Board, id publicid.Tag, name string) error {
+	others, err := c.Tag.Query().Where(tag.BoardID(on), tag.IDNEQ(id)).Select(tag.FieldName).All(ctx)
+	if err != nil {
+		return errors.Wrap(err, "load the names of tags")
+	}
+	if slices.ContainsFunc(others, func(other *db.Tag) bool { return nameKey(other.Name) == nameKey(name) }) {
+		return tagTaken()
+	}
+	return nil
 }
 
 // mustHaveRoomForTag counts the board's tags after the insert, so that a taken name is reported
@@ -160,6 +176,9 @@ func (s *Service) UpdateTag(ctx context.Context, on publicid.Board, id publicid.
 		}
 		update := c.Tag.UpdateOne(old)
 		if in.Name != nil && *in.Name != old.Name {
+			if err := mustBeNewName(ctx, c, on, id, *in.Name); err != nil {
+				return err
+			}
 			update.SetName(*in.Name).SetNameKey(nameKey(*in.Name))
 		}
 		// Older rows may have upper case, which is the same colour.

@@ -3,6 +3,7 @@ package interactions
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"github.com/go-faster/errors"
 
@@ -96,38 +97,35 @@ const (
 // submission is forgotten after store.NetworkRetention. A missing submission is problem.NotFound.
 func (s *Service) Reject(ctx context.Context, id publicid.Submission, also Also) (rejected int, err error) {
 	err = s.changes.Run(ctx, func(c *change.Change) error {
-		c.Audit("rejectSubmission", id)
 		row, err := onlySubmission(ctx, c.Submission.Query().Where(submission.ID(id)))
 		if err != nil {
 			return err
 		}
-		if err := remove(ctx, c, id); err != nil {
-			return err
-		}
-		rejected = 1
-		var same predicate.Submission
+		all := []predicate.Submission{submission.ID(id)}
 		switch {
 		case also == SameAuthor:
-			same = submission.EmailHash(row.EmailHash)
+			all = append(all, submission.EmailHash(row.EmailHash))
 		case also == SameNetwork && row.NetworkHash != nil:
-			same = submission.NetworkHash(*row.NetworkHash)
-		default:
-			return nil
+			all = append(all, submission.NetworkHash(*row.NetworkHash))
 		}
-		others, err := c.Submission.Query().Where(same).Order(db.Asc(submission.FieldID)).ForUpdate().Select(submission.FieldID).All(ctx)
+		// Two rejections of the same source lock in the same order.
+		found, err := c.Submission.Query().Where(submission.Or(all...)).Order(db.Asc(submission.FieldID)).
+			ForUpdate().Select(submission.FieldID).All(ctx)
 		if err != nil {
-			return errors.Wrap(err, "find the other submissions")
+			return errors.Wrap(err, "find the submissions")
 		}
-		ids := make([]publicid.Submission, len(others))
-		for i, other := range others {
-			ids[i] = other.ID
-			c.Audit("rejectSubmission", other.ID)
+		ids := make([]publicid.Submission, len(found))
+		for i, one := range found {
+			ids[i] = one.ID
+			c.Audit("rejectSubmission", one.ID)
 		}
-		n, err := c.Submission.Delete().Where(submission.IDIn(ids...)).Exec(ctx)
+		if !slices.Contains(ids, id) {
+			return problem.Missing("submission")
+		}
+		rejected, err = c.Submission.Delete().Where(submission.IDIn(ids...)).Exec(ctx)
 		if err != nil {
-			return errors.Wrap(err, "remove the other submissions")
+			return errors.Wrap(err, "remove the submissions")
 		}
-		rejected += n
 		return nil
 	})
 	return rejected, err

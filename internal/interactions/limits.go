@@ -79,14 +79,14 @@ func (s *Service) takeEach(ctx context.Context, all ...store.Bucket) (bool, erro
 	return true, nil
 }
 
-// mayAct counts a visitor's action, by the network and by the hash of the mailbox.
+// mayAct counts a visitor's action, by the hash of the mailbox and then by the network. A visitor over
+// the limit takes nothing from the network.
 func (s *Service) mayAct(ctx context.Context, by Visitor) error {
-	if by.From.IsValid() {
-		if err := s.take(ctx, s.bucket("acts of network", networkName(by.From), networkActs, networkActsRefill)); err != nil {
-			return err
-		}
+	err := s.take(ctx, s.bucket("visitor", s.mailboxHash(by.Email), visitorActs, visitorRefill))
+	if err != nil || !by.From.IsValid() {
+		return err
 	}
-	return s.take(ctx, s.bucket("visitor", s.mailboxHash(by.Email), visitorActs, visitorRefill))
+	return s.take(ctx, s.bucket("acts of network", networkName(by.From), networkActs, networkActsRefill))
 }
 
 func (s *Service) take(ctx context.Context, b store.Bucket) error {

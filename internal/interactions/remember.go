@@ -84,8 +84,7 @@ const (
 	TooSlow
 )
 
-// Stamp returns a signed time stamp for the form at a path. It counts for no other form, so a robot
-// has to wait for each.
+// Stamp returns a signed time stamp for the form at a path. It counts for no other form.
 func (s *Service) Stamp(form string, at time.Time) string {
 	text := binary.BigEndian.AppendUint64(nil, uint64(at.UnixMilli()))
 	return base64.RawURLEncoding.EncodeToString(s.signed(form, text))

@@ -107,9 +107,9 @@ func invisible(text string) (found rune, ok bool) {
 		bad := false
 		switch {
 		case r == zeroWidthNonJoiner, r == zeroWidthJoiner:
-			bad = before <= unicode.MaxASCII
+			bad = before <= unicode.MaxASCII || unicode.Is(unicode.Latin, before) || before == zeroWidthNonJoiner || before == zeroWidthJoiner
 		case unicode.Is(unicode.Variation_Selector, r):
-			bad = before == 0 || unicode.Is(unicode.Variation_Selector, before)
+			bad = before == 0 || unicode.Is(unicode.Latin, before) || unicode.Is(unicode.Variation_Selector, before)
 		default:
 			bad = unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point) &&
 				!unicode.Is(unicode.Prepended_Concatenation_Mark, r) // visible, for example the Arabic sign of a year

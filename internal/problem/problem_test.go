@@ -126,7 +126,7 @@ func TestANameOrTitleHasNoInvisibleCharacters(t *testing.T) {
 	t.Parallel()
 	for text, first := range map[string]string{
 		"abc\u202egnp.exe": "U+202E", "s\u200bec": "U+200B", "\u2066x": "U+2066", "soft\u00adhyphen": "U+00AD", "\ufeffx": "U+FEFF",
-		"\u3164": "U+3164", "hidden\U000e0041": "U+E0041", "se\u200dc": "U+200D", "x\ufe0f\ufe0f": "U+FE0F",
+		"\u3164": "U+3164", "hidden\U000e0041": "U+E0041", "se\u200dc": "U+200D", "José\u200d": "U+200D", "😀\u200d\u200d": "U+200D", "A\ufe0fdmin": "U+FE0F", "x\ufe0f\ufe0f": "U+FE0F",
 		"👩‍👩‍👧": "", "❤\ufe0f it": "", "1\ufe0f⃣": "", "می\u200cخواهم": "", "क्\u200dष": "", "\u0600١٢": "", "Straße": "", "長い": "",
 	} {
 		var f problem.Fields

@@ -89,8 +89,8 @@ func plain(networks []netip.Prefix) (all []netip.Prefix) {
 // or embedded in 64:ff9b::/96, has the same result as the plain IPv4 address. Zones are ignored.
 // The zero Addr isn't allowed.
 func (g Guard) Allowed(addr netip.Addr) bool {
-	addr = judged(addr)
-	return addr.IsValid() && !within(g.deny, addr) && (within(g.allow, addr) || !within(forbidden, addr))
+	asIs, addr := addr.Unmap().WithZone(""), judged(addr)
+	return addr.IsValid() && !within(g.deny, asIs) && !within(g.deny, addr) && (within(g.allow, addr) || !within(forbidden, addr))
 }
 
 // judged returns the address that a packet to addr finally reaches.

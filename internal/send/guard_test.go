@@ -112,11 +112,13 @@ func TestADeniedNetworkIsReachedByNoAttempt(t *testing.T) {
 		netip.MustParsePrefix("10.1.0.0/16"),
 		netip.MustParsePrefix("::ffff:8.8.8.0/120"),
 		netip.MustParsePrefix("2620:0:860::/46"),
+		netip.MustParsePrefix("64:ff9b::c633:6400/120"), // translated
 		{}, // not valid
 	})
 	for text, want := range map[string]bool{
 		"198.35.26.9": false, "::ffff:198.35.27.1": false, "64:ff9b::198.35.26.9": false, "198.35.28.1": true, "8.8.8.8": false,
 		"2620:0:861::1": false, "2620:0:864::1": true, "10.1.2.3": false, "10.2.0.0": true,
+		"64:ff9b::198.51.100.1": false, "64:ff9b::1.1.1.1": true,
 	} {
 		require.Equal(t, want, g.Allowed(netip.MustParseAddr(text)), text)
 	}

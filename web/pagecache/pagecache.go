@@ -33,11 +33,11 @@ const (
 // ErrBusy means that no slot became free in time.
 var ErrBusy = errors.New("too many pages are being made")
 
-// SlotsOf returns the number of pages that are rendered at the same time. One organization gets half
-// of them: half of the processors, but at most a quarter of the database connections. The rest is for
-// the API.
+// SlotsOf returns the number of pages that are rendered at the same time. It is half of the
+// processors, but at most a quarter of the database connections. The rest is for the API. Two is the
+// least, because one network gets half of them.
 func SlotsOf(processors int, connections int32) int {
-	return 2 * max(1, min(processors/2, int(connections/4)))
+	return max(2, min(processors/2, int(connections/4)))
 }
 
 // Reader identifies for whom a page is rendered. Each network and each organization gets at most half
@@ -79,7 +79,8 @@ func withSlots[T any](slots int, wait time.Duration, refused metric.Int64Counter
 	}
 }
 
-// Apart makes a cache for other visitors. It has slots of its own, half as many, and keeps no pages.
+// Apart makes a cache for other visitors. It has slots of its own, half as many but at least two, and
+// keeps no pages.
 func (c *Cache[T]) Apart() *Cache[T] { return withSlots[T](cap(c.slots)/2, c.wait, c.refused) }
 
 // Get returns the page with the key: a recent one, the one in progress, or a new one. It returns
@@ -89,41 +90,52 @@ func (c *Cache[T]) Get(ctx context.Context, by Reader, key string, produce func(
 	if found := c.kept.find(key); found != nil {
 		return found.value, nil
 	}
-	leave, err := c.networks.Acquire(ctx, by.Network)
+	until := time.Now().Add(c.wait)
+	leave, err := wait(ctx, c.networks, by.Network, until)
 	if err != nil {
 		return page, c.busy(ctx, err)
 	}
 	defer leave()
-	return c.kept.Get(ctx, key, func(ctx context.Context) (page T, until time.Time, err error) {
-		page, err = c.inSlotOf(ctx, by.Organization, func(ctx context.Context) (T, error) {
-			until = time.Now().Add(pageFresh) // counts from the start of the read
+	return c.kept.Get(ctx, key, func(ctx context.Context) (page T, fresh time.Time, err error) {
+		page, err = c.inSlotOf(ctx, by.Organization, until, func(ctx context.Context) (T, error) {
+			fresh = time.Now().Add(pageFresh) // counts from the start of the read
 			return produce(ctx)
 		})
-		return page, until, err
+		return page, fresh, err
 	})
 }
 
 // InSlot renders a page in a slot. It returns ErrBusy if no slot becomes free in time.
 func (c *Cache[T]) InSlot(ctx context.Context, by Reader, produce func(context.Context) (T, error)) (page T, err error) {
-	leave, err := c.networks.Acquire(ctx, by.Network)
+	until := time.Now().Add(c.wait)
+	leave, err := wait(ctx, c.networks, by.Network, until)
 	if err != nil {
 		return page, c.busy(ctx, err)
 	}
 	defer leave()
-	return c.inSlotOf(ctx, by.Organization, produce)
+	return c.inSlotOf(ctx, by.Organization, until, produce)
 }
 
-func (c *Cache[T]) inSlotOf(ctx context.Context, organization string, produce func(context.Context) (T, error)) (page T, err error) {
-	leave, err := c.organizations.Acquire(ctx, organization)
+func (c *Cache[T]) inSlotOf(
+	ctx context.Context, organization string, until time.Time, produce func(context.Context) (T, error),
+) (page T, err error) {
+	leave, err := wait(ctx, c.organizations, organization, until)
 	if err != nil {
 		return page, c.busy(ctx, err)
 	}
 	defer leave()
-	if !c.slot() {
+	if !c.slot(until) {
 		return page, c.busy(ctx, ErrBusy)
 	}
 	defer func() { <-c.slots }()
 	return produce(ctx)
+}
+
+// wait acquires a slot of the key. All waits of a reader end at the same time.
+func wait[K comparable](ctx context.Context, limit *inflight.Limit[K], of K, until time.Time) (leave func(), err error) {
+	ctx, cancel := context.WithDeadline(ctx, until)
+	defer cancel()
+	return limit.Acquire(ctx, of)
 }
 
 // busy returns the error of a reader without a slot. A reader that has left is not counted.
@@ -136,13 +148,13 @@ func (c *Cache[T]) busy(ctx context.Context, err error) error {
 }
 
 // slot waits for a slot and reports whether it got one.
-func (c *Cache[T]) slot() bool {
+func (c *Cache[T]) slot(until time.Time) bool {
 	select {
 	case c.slots <- struct{}{}:
 		return true
 	default:
 	}
-	waited := time.NewTimer(c.wait)
+	waited := time.NewTimer(time.Until(until))
 	defer waited.Stop()
 	select {
 	case c.slots <- struct{}{}:

@@ -218,9 +218,9 @@ func TestAPageShowsDataThatIsAtMostOneSecondOld(t *testing.T) {
 
 func TestReadersLeaveHalfOfTheProcessorsAndMostConnectionsToTheAPI(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, 2, SlotsOf(1, 20), "without a slot for each organization there would be no pages")
+	require.Equal(t, 2, SlotsOf(1, 20), "a network gets half of them")
 	require.Equal(t, 2, SlotsOf(2, 20))
-	require.Equal(t, 8, SlotsOf(8, 20))
-	require.Equal(t, 10, SlotsOf(64, 20))
+	require.Equal(t, 4, SlotsOf(8, 20))
+	require.Equal(t, 5, SlotsOf(64, 20))
 	require.Equal(t, 2, SlotsOf(8, 3))
 }
