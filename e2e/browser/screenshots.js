@@ -4,7 +4,7 @@ import path from "node:path";
 import { setTimeout as later } from "node:timers/promises";
 import { chromium } from "playwright-core";
 
-const { EARSHOT_BASE_URL, EARSHOT_API_KEY, TEMPORAL_UI_URL, CHROMIUM, IMAGES } = process.env;
+const { EARSHOT_BASE_URL, EARSHOT_API_KEY, TEMPORAL_UI_URL, WEBHOOK, BROKEN, CHROMIUM, IMAGES } = process.env;
 const browser = await chromium.launch({ executablePath: CHROMIUM, args: ["--no-sandbox", "--disable-gpu"] });
 
 const api = async (method, address, body) => {
@@ -41,8 +41,26 @@ for (const [screen, viewport] of Object.entries(screens)) {
   }
 }
 
+// Forms, and the widget on a page of another site.
+await api("PUT", "/v1/widget/origins", { origins: ["https://app.example.com"] });
+const site = `<!doctype html><meta name="viewport" content="width=device-width"><title>Planner</title><h1>Planner</h1>
+  <script src="${EARSHOT_BASE_URL}/widget.js" data-workspace="tidewater" data-board="ideas" async></script>`;
+const small = [["desktop", "light"], ["phone", "dark"]];
+for (const [screen, colorScheme] of small) {
+  const context = await browser.newContext({ viewport: screens[screen], colorScheme, locale: "en-US" });
+  const page = await context.newPage();
+  await page.goto(screen === "desktop" ? `${board}/-/new` : `${board}/swap-shifts-without-asking-a-manager/-/vote`);
+  await shoot(page, `public-form-${screen}-${colorScheme}`);
+  await page.route("https://app.example.com/", (route) => route.fulfill({ contentType: "text/html", body: site }));
+  await page.goto("https://app.example.com/");
+  await page.getByRole("button", { name: /^Feedback/ }).click();
+  await page.frameLocator("iframe").getByRole("link", { name: "Write a post" }).waitFor();
+  await shoot(page, `widget-${screen}-${colorScheme}`);
+  await context.close();
+}
+
 // Temporal's web UI: runs of deliveries, of a scheduled publication and of a recovery, and the forms of an operator.
-const [webhook] = await api("GET", "/v1/webhooks");
+const webhook = await api("GET", `/v1/webhooks/${WEBHOOK}`);
 const boardID = (await api("GET", "/v1/boards")).find((b) => b.slug === "ideas").id;
 const entries = await api("GET", `/v1/boards/${boardID}/changelog`);
 const scheduled = entries.find((e) => new Date(e.publishedAt) > new Date());
@@ -76,6 +94,7 @@ const run = async (name, id) => {
   await shoot(page, name, { clip: await clip(440) });
 };
 await run("delivery", delivery.id);
+await run("streak", BROKEN);
 await run("publication", scheduled.id);
 await run("recovery", recovery.id);
 

@@ -18,6 +18,12 @@ EARSHOT_WEBHOOK_RETRY_DELAYS=100ms,100ms,100ms,100ms "$earshot" up --demo --deta
 . "$EARSHOT_DIR/dev.env"
 get() { curl -sS --fail-with-body -H "Authorization: Bearer $EARSHOT_API_KEY" "$EARSHOT_BASE_URL$1"; }
 webhook=$(get /v1/webhooks | grep -o 'whk_[0-9a-z]*' | head -1)
+# Another webhook has no receiver, and fails six times in a row. Its posts are on a board of their own.
+post() { curl -sS --fail-with-body -H "Authorization: Bearer $EARSHOT_API_KEY" -H "Content-Type: application/json" "$EARSHOT_BASE_URL$1" -d "$2"; }
+board=$(post /v1/boards '{"name": "Internal"}' | grep -o 'brd_[0-9a-z]*' | head -1)
+broken=$(post /v1/webhooks '{"url": "http://127.0.0.1:1/hooks", "events": ["post.created"]}' | grep -o 'whk_[0-9a-z]*' | head -1)
+for n in 1 2 3 4 5 6; do post "/v1/boards/$board/posts" "{\"title\": \"Note $n\"}" >/dev/null; done
+while get "/v1/webhooks/$broken/deliveries?status=pending" | grep -q dlv_; do sleep 0.2; done
 while get "/v1/webhooks/$webhook/deliveries?status=pending" | grep -q dlv_; do sleep 0.2; done
 "$earshot" down
 EARSHOT_WEBHOOK_RETRY_DELAYS=1s,10m,10m,10m "$earshot" up --demo --detach
@@ -28,4 +34,4 @@ set +a
 "$earshot" org update --name Tidewater --slug tidewater --color '#0f766e' >/dev/null
 cp e2e/browser/{package.json,package-lock.json,screenshots.js} "$work"
 npm ci --prefix "$work" --silent
-CHROMIUM=$CHROMIUM IMAGES=$images node "$work/screenshots.js"
+WEBHOOK=$webhook BROKEN=$broken CHROMIUM=$CHROMIUM IMAGES=$images node "$work/screenshots.js"
