@@ -83,7 +83,7 @@ upgrades: withstack ## run the programs from before the last two migrations besi
 SHARE ?= 0/1
 
 # The packages that start goroutines, and those that are called by several goroutines. CI runs a quarter of the
-# second list each day (SHARE=1/4). Their tests are about the same rules from many sides, and take long.
+# second list each day (SHARE=1/4), because they take long under the detector.
 RACE := ./activities/... ./api/... ./dispatch/... ./internal/access/... ./internal/batch/... ./internal/fairness/... ./internal/inflight/... \
 	./internal/keyring/... ./internal/send/... ./internal/store/... ./mcp/... ./web/pagecache/... ./webhook/... ./worker/...
 RACE_SHARED := ./internal/feedback/... ./internal/contacts/... ./web/... ./internal/interactions/... ./internal/webhooks/... ./internal/change/... \
