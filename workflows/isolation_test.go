@@ -165,7 +165,9 @@ func TestLaterAttemptsAreChargedToTheOrganization(t *testing.T) {
 func TestAnOrganizationAtItsRetryLimitDelaysNoOthersInItsRun(t *testing.T) {
 	t.Parallel()
 	database := testkit.Database(t)
-	busy := setup(t, apptest.Options{Worker: true, DatabaseURL: database, Environ: []string{"EARSHOT_DELIVERY_GROUP_MAX=1"}})
+	busy := setup(t, apptest.Options{
+		Worker: true, DatabaseURL: database, Environ: []string{"EARSHOT_DELIVERY_GROUP_MAX=1"}, Decorate: []any{apptest.PatientSender},
+	})
 	busy.swept(t)
 	second := testkit.NewReceiver(t)
 	busy.tenant.Register(t, second, "post.created")

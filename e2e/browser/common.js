@@ -17,7 +17,7 @@ export const accessible = async (page, what) => {
 // mailedLink returns the link in the newest e-mail to an address that contains the words.
 export const mailedLink = async (mail, to, words) => {
   for (;;) {
-    for (const file of (await readdir(mail).catch(() => [])).sort().reverse()) {
+    for (const file of (await readdir(mail).catch(() => [])).filter((f) => f.endsWith(".eml")).sort().reverse()) { // others are half written
       const text = await readFile(path.join(mail, file), "utf8");
       if (!text.includes(to) || !text.includes(words)) continue;
       const body = text.replace(/=\r?\n/g, "").replace(/=3D/g, "=");
