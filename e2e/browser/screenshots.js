@@ -5,7 +5,10 @@ import { setTimeout as later } from "node:timers/promises";
 import { chromium } from "playwright-core";
 
 const { EARSHOT_BASE_URL, EARSHOT_API_KEY, TEMPORAL_UI_URL, WEBHOOK, BROKEN, CHROMIUM, IMAGES } = process.env;
-const browser = await chromium.launch({ executablePath: CHROMIUM, args: ["--no-sandbox", "--disable-gpu"] });
+// The site with the widget has no network address, so the browser would ask whether it may reach this machine.
+const browser = await chromium.launch({
+  executablePath: CHROMIUM, args: ["--no-sandbox", "--disable-gpu", "--disable-features=LocalNetworkAccessChecks"],
+});
 
 const api = async (method, address, body) => {
   const answer = await fetch(EARSHOT_BASE_URL + address, {
@@ -42,7 +45,7 @@ for (const [screen, viewport] of Object.entries(screens)) {
 }
 
 // Forms, and the widget on a page of another site.
-await api("PUT", "/v1/widget/origins", { origins: ["https://app.example.com"] });
+await api("PUT", "/v1/widget/origins", { origins: ["http://localhost:3000"] });
 const site = `<!doctype html><meta name="viewport" content="width=device-width"><title>Planner</title><h1>Planner</h1>
   <script src="${EARSHOT_BASE_URL}/widget.js" data-workspace="tidewater" data-board="ideas" async></script>`;
 const small = [["desktop", "light"], ["phone", "dark"]];
@@ -51,8 +54,9 @@ for (const [screen, colorScheme] of small) {
   const page = await context.newPage();
   await page.goto(screen === "desktop" ? `${board}/-/new` : `${board}/swap-shifts-without-asking-a-manager/-/vote`);
   await shoot(page, `public-form-${screen}-${colorScheme}`);
-  await page.route("https://app.example.com/", (route) => route.fulfill({ contentType: "text/html", body: site }));
-  await page.goto("https://app.example.com/");
+  page.on("console", (m) => m.type() === "error" && console.error(m.text()));
+  await page.route("http://localhost:3000/", (route) => route.fulfill({ contentType: "text/html", body: site }));
+  await page.goto("http://localhost:3000/");
   await page.getByRole("button", { name: /^Feedback/ }).click();
   await page.frameLocator("iframe").getByRole("link", { name: "Write a post" }).waitFor();
   await shoot(page, `widget-${screen}-${colorScheme}`);
