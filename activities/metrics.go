@@ -104,7 +104,7 @@ func (c *Counts) delayed(ctx context.Context, n int) {
 
 // sweepLabels returns the labels of each part and result.
 func sweepLabels() (all []metric.MeasurementOption) {
-	for _, part := range SweepParts {
+	for _, part := range SweepParts() {
 		all = append(all, telemetry.Labels("part", part, "result", "done"), telemetry.Labels("part", part, "result", "failed"))
 	}
 	return all

@@ -83,15 +83,34 @@ func NewOutbox(s *store.Store, e Engine, counts *Counts, log *slog.Logger) *Outb
 	return &Outbox{store: s, dispatch: e, streaks: e, runs: e, counts: counts, log: log}
 }
 
-// SweepParts names the parts of the sweep, the most urgent first. Each part finds one kind of missing
+// sweepParts are the parts of the sweep, the most urgent first. Each finds one kind of missing
 // workflow. The workflow makes an activity of each, in this order, so a change needs a version.
-var SweepParts = []string{
-	"deliveries", "entries", "recoveries", "subject requests", "backfills", "streaks", "interactions", "subscribers",
+var sweepParts = []struct {
+	name string
+	do   func(*Outbox, context.Context, SweepParams, *SweepResult) error
+}{
+	{"deliveries", (*Outbox).sweepDeliveries},
+	{"entries", (*Outbox).sweepEntries},
+	{"recoveries", (*Outbox).sweepRecoveries},
+	{"subject requests", (*Outbox).sweepSubjectRequests},
+	{"backfills", (*Outbox).sweepBackfills},
+	{"streaks", (*Outbox).sweepStreaks},
+	{"interactions", (*Outbox).sweepInteractions},
+	{"subscribers", (*Outbox).sweepSubscribers},
+}
+
+// SweepParts returns the names of the parts, in their order.
+func SweepParts() []string {
+	names := make([]string, len(sweepParts))
+	for i, part := range sweepParts {
+		names[i] = part.name
+	}
+	return names
 }
 
 // SweepParams say which part of the sweep runs, and which rows count as forgotten.
 type SweepParams struct {
-	// Part is one of SweepParts. It is empty in runs of earlier releases, which then sweep all parts.
+	// Part is one of SweepParts(). It is empty in runs of earlier releases, which then sweep all parts.
 	Part string `json:"part,omitempty"`
 	// Grace is how long a delivery may be overdue before the sweep handles it.
 	Grace time.Duration `json:"grace"`
@@ -166,9 +185,9 @@ func (o *Outbox) SweepOutbox(ctx context.Context, p SweepParams) (SweepResult, e
 	if p.Part != "" {
 		return o.sweepPart(ctx, p)
 	}
-	parts := SweepParts
+	parts := SweepParts()
 	if p.From != nil {
-		parts = SweepParts[:1] // the other parts ran in the first call
+		parts = parts[:1] // the other parts ran in the first call
 	}
 	var (
 		result SweepResult
@@ -189,27 +208,11 @@ func (o *Outbox) SweepOutbox(ctx context.Context, p SweepParams) (SweepResult, e
 
 func (o *Outbox) sweepPart(ctx context.Context, p SweepParams) (result SweepResult, err error) {
 	defer func() { o.counts.sweep(ctx, p.Part, result, err) }()
-	switch p.Part {
-	case "deliveries":
-		err = o.sweepDeliveries(ctx, p, &result)
-	case "entries":
-		err = o.sweepEntries(ctx, p.grace(), &result)
-	case "recoveries":
-		err = o.sweepRecoveries(ctx, p.grace(), &result)
-	case "subject requests":
-		err = o.sweepSubjectRequests(ctx, p.grace(), &result)
-	case "backfills":
-		err = o.sweepBackfills(ctx, p.grace(), &result)
-	case "streaks":
-		err = o.sweepStreaks(ctx, &result)
-	case "interactions":
-		err = o.sweepInteractions(ctx, p.grace(), &result)
-	case "subscribers":
-		err = o.sweepSubscribers(ctx, p.grace(), &result)
-	default:
-		err = errors.New("a newer release has this part") // a worker of that release retries it
+	i := slices.Index(SweepParts(), p.Part)
+	if i < 0 {
+		return result, errors.Errorf("a newer release has the part %q", p.Part) // a worker of that release retries it
 	}
-	if err != nil {
+	if err := sweepParts[i].do(o, ctx, p, &result); err != nil {
 		return result, errors.Wrapf(err, "sweep %s", p.Part)
 	}
 	found := result
@@ -329,8 +332,8 @@ func runStates(
 	return states, last
 }
 
-func (o *Outbox) sweepEntries(ctx context.Context, grace time.Duration, result *SweepResult) error {
-	due, err := o.store.OverdueEntries(ctx, grace, sweepPage)
+func (o *Outbox) sweepEntries(ctx context.Context, p SweepParams, result *SweepResult) error {
+	due, err := o.store.OverdueEntries(ctx, p.grace(), sweepPage)
 	if err != nil {
 		return err
 	}
@@ -344,7 +347,7 @@ func (o *Outbox) sweepEntries(ctx context.Context, grace time.Duration, result *
 }
 
 // sweepStreaks signals streaks whose last signal was lost in a crash.
-func (o *Outbox) sweepStreaks(ctx context.Context, result *SweepResult) error {
+func (o *Outbox) sweepStreaks(ctx context.Context, _ SweepParams, result *SweepResult) error {
 	failing, err := o.store.FailingWebhooks(ctx, webhooks.MaxConsecutiveFailures)
 	if err != nil {
 		return err

@@ -2,7 +2,6 @@ package activities
 
 import (
 	"context"
-	"time"
 
 	"go.temporal.io/sdk/activity"
 
@@ -48,9 +47,9 @@ func sweepRuns[T any](
 
 // sweepRecoveries starts every recovery again that should run and doesn't. One whose
 // run an operator terminated is stopped instead.
-func (o *Outbox) sweepRecoveries(ctx context.Context, grace time.Duration, result *SweepResult) error {
+func (o *Outbox) sweepRecoveries(ctx context.Context, p SweepParams, result *SweepResult) error {
 	return sweepRuns(ctx, func(last store.RunningRecovery) ([]store.RunningRecovery, error) {
-		return o.store.RunningRecoveries(ctx, grace, last, sweepPage)
+		return o.store.RunningRecoveries(ctx, p.grace(), last, sweepPage)
 	}, func(r store.RunningRecovery) string { return r.ID.String() },
 		o.runs.RunStatesForSure, // there are few
 		func(r store.RunningRecovery, state RunState) error {
@@ -65,9 +64,9 @@ func (o *Outbox) sweepRecoveries(ctx context.Context, grace time.Duration, resul
 
 // sweepSubjectRequests starts every export and erasure again that should run and doesn't, also one
 // whose run an operator terminated: what a person is owed doesn't end so.
-func (o *Outbox) sweepSubjectRequests(ctx context.Context, grace time.Duration, result *SweepResult) error {
+func (o *Outbox) sweepSubjectRequests(ctx context.Context, p SweepParams, result *SweepResult) error {
 	return sweepRuns(ctx, func(last store.RunningSubjectRequest) ([]store.RunningSubjectRequest, error) {
-		return o.store.RunningSubjectRequests(ctx, grace, last, sweepPage)
+		return o.store.RunningSubjectRequests(ctx, p.grace(), last, sweepPage)
 	}, func(r store.RunningSubjectRequest) string { return r.ID.String() },
 		o.runs.RunStatesForSure, // there are few
 		func(r store.RunningSubjectRequest, _ RunState) error {
@@ -78,9 +77,9 @@ func (o *Outbox) sweepSubjectRequests(ctx context.Context, grace time.Duration, 
 }
 
 // sweepBackfills is sweepRecoveries for searches for contacts in old activity.
-func (o *Outbox) sweepBackfills(ctx context.Context, grace time.Duration, result *SweepResult) error {
+func (o *Outbox) sweepBackfills(ctx context.Context, p SweepParams, result *SweepResult) error {
 	return sweepRuns(ctx, func(last store.RunningBackfill) ([]store.RunningBackfill, error) {
-		return o.store.RunningBackfills(ctx, grace, last, sweepPage)
+		return o.store.RunningBackfills(ctx, p.grace(), last, sweepPage)
 	}, func(r store.RunningBackfill) string { return r.ID.String() },
 		o.runs.RunStatesForSure, // there are few
 		func(r store.RunningBackfill, state RunState) error {
@@ -96,9 +95,9 @@ func (o *Outbox) sweepBackfills(ctx context.Context, grace time.Duration, result
 // sweepInteractions starts the runs of interactions again that nobody looks after. A run that is
 // open, such as one whose mail server is away, is left alone: there may be many, and one behind them
 // may have lost its start.
-func (o *Outbox) sweepInteractions(ctx context.Context, grace time.Duration, result *SweepResult) error {
+func (o *Outbox) sweepInteractions(ctx context.Context, p SweepParams, result *SweepResult) error {
 	return sweepRuns(ctx, func(last store.OverdueInteraction) ([]store.OverdueInteraction, error) {
-		return o.store.OverdueInteractions(ctx, grace, last, sweepPage)
+		return o.store.OverdueInteractions(ctx, p.grace(), last, sweepPage)
 	}, func(i store.OverdueInteraction) string { return i.ID.String() },
 		o.runs.RunStates,
 		func(i store.OverdueInteraction, _ RunState) error {
@@ -110,9 +109,9 @@ func (o *Outbox) sweepInteractions(ctx context.Context, grace time.Duration, res
 
 // sweepSubscribers starts the runs again of organizations that have something to tell their end-users.
 // One that waits for the end of a window, or for a mail server, is left alone.
-func (o *Outbox) sweepSubscribers(ctx context.Context, grace time.Duration, result *SweepResult) error {
+func (o *Outbox) sweepSubscribers(ctx context.Context, p SweepParams, result *SweepResult) error {
 	return sweepRuns(ctx, func(last publicid.Organization) ([]publicid.Organization, error) {
-		return o.store.OverdueSubscribers(ctx, grace, last, sweepPage)
+		return o.store.OverdueSubscribers(ctx, p.grace(), last, sweepPage)
 	}, func(of publicid.Organization) string { return of.String() },
 		o.runs.RunStatesForSure, // there are few
 		func(of publicid.Organization, _ RunState) error {

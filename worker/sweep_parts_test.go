@@ -91,14 +91,7 @@ func withoutVisibility(t *testing.T) *client.Options {
 
 func TestTheSweepFindsLostDeliveriesWhileTemporalsVisibilityStoreIsAway(t *testing.T) {
 	t.Parallel()
-	database, r := testkit.Database(t), testkit.NewReceiver(t)
-	r.Answer(func(n int, _ testkit.Received) int { return map[bool]int{true: 500, false: 200}[n == 1] })
-	app := apptest.Start(t, apptest.Options{
-		DatabaseURL: database, Worker: true, Environ: []string{"EARSHOT_WEBHOOK_RETRY_DELAYS=1h,1h,1h,1h"},
-	})
-	seed(t, app, r)
-	id := r.Await(t, 1)[0].DeliveryID()
-	makeOverdue(t, database, time.Minute) // the list is trusted for five minutes
+	database, r, id := overdueDelivery(t, time.Minute) // the list is trusted for five minutes
 	// Another namespace doesn't contain the run.
 	apptest.Start(t, apptest.Options{DatabaseURL: database, Worker: true, Temporal: withoutVisibility(t)})
 	require.Equal(t, id, r.Await(t, 2)[1].DeliveryID())

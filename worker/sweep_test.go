@@ -83,16 +83,24 @@ func TestASweepThatIsStillOpenDoesNotStandInForALaterOne(t *testing.T) {
 	require.NoError(t, r.Await(t, 1)[0].Invalid)
 }
 
-func TestTheSweepStartsARunThatWasLost(t *testing.T) {
-	t.Parallel()
-	database, r := testkit.Database(t), testkit.NewReceiver(t)
+// overdueDelivery makes a delivery whose second attempt is overdue. Its run is open in the namespace of
+// this service only.
+func overdueDelivery(t *testing.T, by time.Duration) (database string, r *testkit.Receiver, id string) {
+	t.Helper()
+	database, r = testkit.Database(t), testkit.NewReceiver(t)
 	r.Answer(func(n int, _ testkit.Received) int { return map[bool]int{true: 500, false: 200}[n == 1] })
 	app := apptest.Start(t, apptest.Options{
 		DatabaseURL: database, Worker: true, Environ: []string{"EARSHOT_WEBHOOK_RETRY_DELAYS=1h,1h,1h,1h"},
 	})
 	seed(t, app, r)
-	id := r.Await(t, 1)[0].DeliveryID()
-	makeOverdue(t, database, time.Hour)
+	id = r.Await(t, 1)[0].DeliveryID()
+	makeOverdue(t, database, by)
+	return database, r, id
+}
+
+func TestTheSweepStartsARunThatWasLost(t *testing.T) {
+	t.Parallel()
+	database, r, id := overdueDelivery(t, time.Hour)
 	// Another namespace doesn't contain the run.
 	apptest.Start(t, apptest.Options{DatabaseURL: database, Worker: true})
 	require.Equal(t, id, r.Await(t, 2)[1].DeliveryID())

@@ -17,8 +17,9 @@ func SweepOutbox(ctx workflow.Context, p activities.SweepParams) (activities.Swe
 	// A run that was terminated before its first claim looks as if it had never been started. If this
 	// activity fails, such a run's deliveries start once more.
 	terminated := workflow.ExecuteActivity(summarized(ctx, endTerminatedRound, "terminated runs"), EndTerminatedActivity)
-	others := make([]workflow.Future, 0, len(activities.SweepParts)-1)
-	for _, part := range activities.SweepParts[1:] {
+	parts := activities.SweepParts()
+	others := make([]workflow.Future, 0, len(parts)-1)
+	for _, part := range parts[1:] {
 		of := p
 		of.Part = part
 		others = append(others, workflow.ExecuteActivity(summarized(ctx, sweepRound, part), SweepActivity, of))
@@ -27,7 +28,7 @@ func SweepOutbox(ctx workflow.Context, p activities.SweepParams) (activities.Swe
 	var ended activities.EndTerminatedResult
 	failed := []error{terminated.Get(ctx, &ended)}
 	result.GivenUp += ended.GivenUp
-	p.Part = activities.SweepParts[0]
+	p.Part = parts[0]
 	failed = append(failed, sweepRows(summarized(ctx, sweepRound, p.Part), p, &result))
 	for _, other := range others {
 		var part activities.SweepResult

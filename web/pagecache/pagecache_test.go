@@ -106,8 +106,8 @@ func TestAFloodLeavesHalfOfTheSlotsToOthers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				c := newCache(4)
-				dear := func(context.Context) (string, error) { time.Sleep(time.Minute); return "dear", nil }
+				c, over := newCache(4), make(chan struct{})
+				dear := func(context.Context) (string, error) { <-over; return "dear", nil }
 				var all sync.WaitGroup
 				var refused atomic.Int32
 				for i := range 50 {
@@ -124,6 +124,9 @@ func TestAFloodLeavesHalfOfTheSlotsToOthers(t *testing.T) {
 					require.NoError(t, err)
 				}
 				require.Zero(t, time.Since(began), "nobody else waits")
+				time.Sleep(slotWait) // of synctest's clock, after which the rest of the flood is refused
+				synctest.Wait()
+				close(over)
 				all.Wait()
 				require.EqualValues(t, 48, refused.Load())
 			})
@@ -135,12 +138,12 @@ func TestAFloodLeavesHalfOfTheSlotsToOthers(t *testing.T) {
 func TestAPopularPageDoesNotWaitForAFloodedNetwork(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := newCache(2)
+		c, over := newCache(2), make(chan struct{})
 		flooding := some()
 		var all sync.WaitGroup
 		for _, key := range []string{"dear", "popular"} {
 			all.Go(func() {
-				_, _ = c.Get(t.Context(), flooding, key, func(context.Context) (string, error) { time.Sleep(time.Minute); return key, nil })
+				_, _ = c.Get(t.Context(), flooding, key, func(context.Context) (string, error) { <-over; return key, nil })
 			})
 			synctest.Wait()
 		}
@@ -149,6 +152,7 @@ func TestAPopularPageDoesNotWaitForAFloodedNetwork(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "popular", page)
 		require.Zero(t, time.Since(began))
+		close(over)
 		all.Wait()
 	})
 }
