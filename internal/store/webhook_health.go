@@ -36,7 +36,7 @@ type Percentiles struct{ P50, P95 *int }
 const webhookHealthSQL = `
 WITH recent AS MATERIALIZED (
   SELECT status, attempt_count, duration_ms, created_at,
-    greatest(0, round(extract(epoch FROM delivered_at - created_at) * 1000))::int AS took
+    CASE WHEN delivered_at IS NOT NULL THEN greatest(0, round(extract(epoch FROM delivered_at - created_at) * 1000))::int END AS took
   FROM deliveries
   WHERE (webhook_id, id) >= ($2::uuid, $3::uuid) AND webhook_id <= $2 AND organization_id = $1
   ORDER BY webhook_id DESC, id DESC LIMIT $4

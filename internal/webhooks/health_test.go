@@ -18,6 +18,7 @@ func TestTheHealthOfAWebhook(t *testing.T) {
 		"has nothing to tell of one without deliveries":          healthOfNone,
 		"counts deliveries of the last day, and their durations": healthOfADay,
 		"counts pending deliveries of any age":                   healthOfPending,
+		"has no time to delivery if nothing was delivered":       healthOfFailing,
 		"shows a streak and a webhook that is disabled":          healthOfDisabled,
 	})
 }
@@ -97,6 +98,15 @@ func healthOfPending(t *testing.T, n *tenant) {
 	at, err := time.Parse(time.RFC3339Nano, h["oldestPendingAt"].(string))
 	require.NoError(t, err)
 	require.True(t, oldest.Equal(at), at)
+}
+
+func healthOfFailing(t *testing.T, n *tenant) {
+	hook := n.Listen(t)
+	n.past(t, hook, time.Hour, func(at time.Time, d *db.DeliveryCreate) {
+		d.SetStatus(delivery.StatusFailed).SetAttemptCount(5).SetDurationMs(9000).SetFailedAt(at.Add(time.Minute))
+	})
+	n.past(t, hook, time.Minute, func(_ time.Time, d *db.DeliveryCreate) { d.SetNextAttemptAt(time.Now().Add(time.Hour)) })
+	require.Equal(t, object{"p50": nil, "p95": nil}, n.health(t, hook)["timeToDeliveryMs"])
 }
 
 func healthOfDisabled(t *testing.T, n *tenant) {
