@@ -14,15 +14,19 @@ export const accessible = async (page, what) => {
   assert.deepEqual(violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.html).join(" ")}`), [], what);
 };
 
+// mails returns the e-mails in a directory, the newest first, with quoted-printable ASCII decoded.
+export const mails = async (dir) => {
+  const files = (await readdir(dir).catch(() => [])).filter((f) => f.endsWith(".eml")); // others are half written
+  const texts = await Promise.all(files.sort().reverse().map((f) => readFile(path.join(dir, f), "utf8")));
+  return texts.map((text) => text.replace(/=\r?\n/g, "").replace(/=([2-7][0-9A-F])/g, (_, hex) => String.fromCharCode(parseInt(hex, 16))));
+};
+
 // mailedLink returns the link in the newest e-mail to an address that contains the words.
 export const mailedLink = async (mail, to, words) => {
   for (;;) {
-    for (const file of (await readdir(mail).catch(() => [])).filter((f) => f.endsWith(".eml")).sort().reverse()) { // others are half written
-      const text = await readFile(path.join(mail, file), "utf8");
-      if (!text.includes(to) || !text.includes(words)) continue;
-      const body = text.replace(/=\r?\n/g, "").replace(/=3D/g, "=");
-      const found = body.match(/http:\S+\/-\/confirm\?token=[\w-]+/);
-      if (found) return found[0];
+    for (const text of await mails(mail)) {
+      const link = text.includes(to) && text.includes(words) && text.match(/http:\S+\/-\/confirm\?token=[\w-]+/);
+      if (link) return link[0];
     }
     await later(50);
   }

@@ -1,10 +1,12 @@
-// Takes the pictures of docs/images from a running demo: public pages, and Temporal's web UI.
+// Takes the pictures of docs/images from a running demo: public pages, an e-mail, and Temporal's web UI.
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import path from "node:path";
 import { setTimeout as later } from "node:timers/promises";
 import { chromium } from "playwright-core";
+import { mails } from "./common.js";
 
-const { EARSHOT_BASE_URL, EARSHOT_API_KEY, TEMPORAL_UI_URL, WEBHOOK, BROKEN, CHROMIUM, IMAGES } = process.env;
+const { EARSHOT_BASE_URL, EARSHOT_API_KEY, EARSHOT_DIR, DATABASE_URL, TEMPORAL_UI_URL, WEBHOOK, BROKEN, CHROMIUM, IMAGES } = process.env;
 // The site with the widget has no network address, so the browser would ask whether it may reach this machine.
 const browser = await chromium.launch({
   executablePath: CHROMIUM, args: ["--no-sandbox", "--disable-gpu", "--disable-features=LocalNetworkAccessChecks"],
@@ -116,4 +118,29 @@ await shoot(page, "replay", { clip: { x: 64, y: 48, width: 1050, height: 852 } }
 await page.goto(`${ui}/workflows?query=${encodeURIComponent('WorkflowType = "recover_webhook"')}`);
 await page.getByRole("link", { name: recovery.id }).waitFor();
 await shoot(page, "recoveries", { clip: { x: 64, y: 48, width: 1376, height: 300 } });
+
+// An e-mail to an end-user, and the page of its link. A window collects changes for ten minutes, so the first change becomes older.
+const posts = await api("GET", `/v1/boards/${boardID}/posts?limit=100`);
+const titles = ["Dark mode", "Swap shifts without asking a manager"];
+const ship = (title) => api("PATCH", `/v1/posts/${posts.find((p) => p.title === title).id}`, { status: "shipped" });
+await ship(titles[0]);
+execFileSync("psql", [DATABASE_URL, "-c", "UPDATE subscriber_updates SET created_at = created_at - interval '10 minutes'"]);
+await ship(titles[1]);
+let mail;
+while (!mail) {
+  await later(200);
+  mail = (await mails(path.join(EARSHOT_DIR, "mail"))).find((m) => titles.every((title) => m.includes(title)));
+}
+const html = mail.slice(mail.indexOf("<!doctype"), mail.indexOf("</html>"));
+const preferences = html.match(/http:[^"]+preferences[^"]+/)[0].replaceAll("&amp;", "&");
+for (const [screen, colorScheme] of small) {
+  const context = await browser.newContext({ viewport: screens[screen], colorScheme, locale: "en-US" });
+  const page = await context.newPage();
+  await page.goto(preferences);
+  await shoot(page, `preferences-${screen}-${colorScheme}`);
+  await page.setViewportSize({ width: 640, height: 480 });
+  await page.setContent(html);
+  await shoot(page, `subscriber-mail-${colorScheme}`);
+  await context.close();
+}
 await browser.close();

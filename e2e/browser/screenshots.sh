@@ -26,12 +26,13 @@ for n in 1 2 3 4 5 6; do post "/v1/boards/$board/posts" "{\"title\": \"Note $n\"
 while get "/v1/webhooks/$broken/deliveries?status=pending" | grep -q dlv_; do sleep 0.2; done
 while get "/v1/webhooks/$webhook/deliveries?status=pending" | grep -q dlv_; do sleep 0.2; done
 "$earshot" down
-EARSHOT_WEBHOOK_RETRY_DELAYS=1s,10m,10m,10m "$earshot" up --demo --detach
+# E-mails to end-users need a public origin, so the API keeps its port.
+EARSHOT_PORT=${EARSHOT_BASE_URL##*:} EARSHOT_PUBLIC_ORIGIN=$EARSHOT_BASE_URL EARSHOT_WEBHOOK_RETRY_DELAYS=1s,10m,10m,10m "$earshot" up --demo --detach
 set -a
 . "$EARSHOT_DIR/dev.env"
 . "$EARSHOT_DIR/secrets.env"
 set +a
-"$earshot" org update --name Tidewater --slug tidewater --color '#0f766e' >/dev/null
-cp e2e/browser/{package.json,package-lock.json,screenshots.js} "$work"
+"$earshot" org update --name Tidewater --slug tidewater --color '#0f766e' --subscriber-mails-allowed --subscriber-mails >/dev/null
+cp e2e/browser/{package.json,package-lock.json,common.js,screenshots.js} "$work"
 npm ci --prefix "$work" --silent
 WEBHOOK=$webhook BROKEN=$broken CHROMIUM=$CHROMIUM IMAGES=$images node "$work/screenshots.js"
