@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"maps"
 	"net/http"
+	"reflect"
 	"slices"
 
 	"github.com/gin-gonic/gin"
@@ -37,12 +39,57 @@ func (o operation) judgeIfMatch(ctx context.Context, bad *problem.Fields, h http
 	return context.WithValue(ctx, ifMatchKey{}, tags)
 }
 
-// matching makes a change conditional on the request's If-Match, if it has one. The change then
-// fails unless the resource has one of the tags. The function answer returns the body of the
-// resource's GET.
+type readOnlyKey struct{}
+
+// readOnly has members that a request may only send with their current values.
+type readOnly struct {
+	sent map[string]json.RawMessage
+	ways map[string]string
+}
+
+// withReadOnly returns a context with the read-only members of a request, if it has any.
+func (o operation) withReadOnly(ctx context.Context, sent map[string]json.RawMessage) context.Context {
+	if len(sent) == 0 {
+		return ctx
+	}
+	return context.WithValue(ctx, readOnlyKey{}, &readOnly{sent, o.ReadOnly})
+}
+
+// judge compares the sent members with the body of the resource's GET.
+func (r *readOnly) judge(body []byte) error {
+	var current struct{ Data map[string]json.RawMessage }
+	if err := json.Unmarshal(body, &current); err != nil {
+		return errors.Wrap(err, "decode the resource")
+	}
+	var bad problem.Fields
+	for _, name := range slices.Sorted(maps.Keys(r.sent)) {
+		if !sameJSON(r.sent[name], current.Data[name]) {
+			bad.Add(name, "read_only", "cannot be changed here: %s", r.ways[name])
+		}
+	}
+	return bad.Err()
+}
+
+// sameJSON reports whether two texts have the same value. Numbers are compared as they are written.
+func sameJSON(a, b json.RawMessage) bool {
+	var values [2]any
+	for i, text := range []json.RawMessage{a, b} {
+		d := json.NewDecoder(bytes.NewReader(text))
+		d.UseNumber()
+		if d.Decode(&values[i]) != nil {
+			return false
+		}
+	}
+	return reflect.DeepEqual(values[0], values[1])
+}
+
+// matching makes a change conditional on the request's If-Match and read-only members, if it has any.
+// The change then fails unless the resource has one of the tags and the values of the members. The
+// function answer returns the body of the resource's GET.
 func matching[Out, Answer any](ctx context.Context, answer func(found Out) Answer) context.Context {
 	tags, _ := ctx.Value(ifMatchKey{}).([]string)
-	if tags == nil {
+	fixed, _ := ctx.Value(readOnlyKey{}).(*readOnly)
+	if tags == nil && fixed == nil {
 		return ctx
 	}
 	return change.OnlyIf(ctx, func(found Out) error {
@@ -50,8 +97,11 @@ func matching[Out, Answer any](ctx context.Context, answer func(found Out) Answe
 		if err := json.NewEncoder(&body).Encode(answer(found)); err != nil { // the same encoding as in the generated code
 			return errors.Wrap(err, "encode the resource")
 		}
-		if tags[0] != etag.Any && !slices.Contains(tags, etag.Of(body.Bytes())) {
+		if tags != nil && tags[0] != etag.Any && !slices.Contains(tags, etag.Of(body.Bytes())) {
 			return problem.New(problem.PreconditionFailed, "The resource isn't any more what If-Match says; read it again.")
+		}
+		if fixed != nil {
+			return fixed.judge(body.Bytes())
 		}
 		return nil
 	})

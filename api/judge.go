@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"encoding/json"
 	"io"
 
 	"github.com/gin-gonic/gin"
@@ -26,8 +27,9 @@ func (s *server) judge(c *gin.Context) {
 			return
 		}
 		var body []byte
+		var readOnly map[string]json.RawMessage
 		if raw != nil {
-			err = s.decoding(c.Request.Context(), len(raw), func() { body = op.JudgeBody(&bad, raw) })
+			err = s.decoding(c.Request.Context(), len(raw), func() { body, readOnly = op.JudgeBody(&bad, raw) })
 		}
 		if err != nil {
 			s.refuse(c, err)
@@ -36,6 +38,7 @@ func (s *server) judge(c *gin.Context) {
 		if op.Alone != "" {
 			body = op.setApart(c, &bad, body)
 		}
+		c.Request = c.Request.WithContext(op.withReadOnly(c.Request.Context(), readOnly))
 		c.Request.Body = io.NopCloser(bytes.NewReader(body))
 	}
 	if keyed {

@@ -14,7 +14,7 @@ import (
 
 func (s *server) CreatePost(ctx context.Context, r gen.CreatePostRequestObject) (gen.CreatePostResponseObject, error) {
 	on := publicid.Read[publicid.Board](r.BoardID)
-	in := feedback.NewPost{Title: r.Body.Title, ContactID: valueOf(r.Body.ContactID)}
+	in := feedback.NewPost{Title: r.Body.Title, By: person(valueOf(r.Body.ContactID), r.Body.ExternalUserID, r.Body.CreateContact)}
 	if b := postBody(r.Body.Body); b != nil {
 		in.Body = *b
 	}
@@ -53,7 +53,7 @@ func (s *server) UpdatePost(ctx context.Context, r gen.UpdatePostRequestObject) 
 	in := feedback.PostPatch{
 		Title: r.Body.Title, Slug: r.Body.Slug, Status: (*string)(r.Body.Status),
 		Body: postBody(r.Body.Body), HideFromRoadmap: r.Body.HideFromRoadmap, TagIDs: r.Body.TagIDs,
-		ContactID: r.Body.ContactID,
+		ContactID: r.Body.ContactID, By: person(nil, r.Body.ExternalUserID, r.Body.CreateContact),
 	}
 	p, err := s.Feedback.UpdatePost(ctx, id, in)
 	if err != nil {

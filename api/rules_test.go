@@ -33,6 +33,7 @@ var words = map[string]string{
 	"maxBytes":        "at most 256 KiB",
 	"maxDepth":        "A body nests at most 1,024 levels deep (422 otherwise).",
 	"unknown":         "is 422 with the rule `unknown`",
+	"read_only":       "is 422 with the rule `read_only`",
 	"cursor":          "A cursor belongs to the list it came from",
 	"json":            "anything malformed: JSON, types, limits, cursors, enum values",
 	"encoding":        "Bodies are JSON in UTF-8.",

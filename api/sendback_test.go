@@ -79,7 +79,7 @@ func TestEveryWritableFieldIsReturnedByEveryRead(t *testing.T) {
 	everyOperation(t, edits, func(t *testing.T, o operation) {
 		require.NotEmpty(t, append(lists[o.OperationID], singles[o.OperationID]), "the tests don't know where to read what this changes")
 		for where, read := range o.reads(t) {
-			requireReturned(t, where, o.schema(), read)
+			requireReturned(t, where, o.schema(), read, told[o.OperationID]...)
 		}
 	})
 	// A creation's members can be read, too.
@@ -95,7 +95,9 @@ func TestEveryWritableFieldIsReturnedByEveryRead(t *testing.T) {
 }
 
 // told are members that identify the author. The answer has contactId instead.
-var told = map[string][]string{"createComment": {"externalUserId", "createContact"}}
+var told = map[string][]string{
+	"createComment": {"externalUserId", "createContact"}, "createPost": {"externalUserId", "createContact"}, "updatePost": {"externalUserId", "createContact"},
+}
 
 // requireReturned requires that each written member can be read, down to nested members.
 func requireReturned(t *testing.T, where string, written, read *openapi3.Schema, but ...string) {
@@ -121,6 +123,8 @@ func TestAResourceThatWasRead(t *testing.T) {
 		"changes nothing when it is sent back as it was read alone":  sentBackAlone,
 		"changes nothing when it is sent back as it stood in a list": sentBackFromLists,
 		"is the same alone, in every list and after a change":        sameEverywhere,
+		"can be sent back member by member":                          sentBackByMember,
+		"takes other values, or refuses them":                        sentBackWithOthers,
 	})
 }
 
@@ -284,4 +288,151 @@ func plain(t *testing.T, resource json.RawMessage) map[string]json.RawMessage {
 	var members map[string]json.RawMessage
 	require.NoError(t, json.Unmarshal(resource, &members))
 	return members
+}
+
+// whole returns a resource with the members of all its reads.
+func (n fixture) whole(t *testing.T, o operation, ids map[string]string) map[string]json.RawMessage {
+	t.Helper()
+	all := map[string]json.RawMessage{}
+	for _, list := range lists[o.OperationID] {
+		if read := n.listed(t, list, o, ids); read != nil {
+			maps.Copy(all, plain(t, read))
+		}
+	}
+	if read := n.alone(t, o, ids); read != nil {
+		maps.Copy(all, plain(t, read))
+	}
+	return all
+}
+
+// only returns a body with one member, and with the members that the operation requires.
+func (o operation) only(name string, value json.RawMessage, all map[string]json.RawMessage) map[string]json.RawMessage {
+	body := map[string]json.RawMessage{}
+	for _, needed := range required(o.schema()) {
+		body[needed] = all[needed]
+	}
+	if name == "mrrCents" || name == "currency" { // they come together
+		body["mrrCents"], body["currency"] = all["mrrCents"], all["currency"]
+	}
+	body[name] = value
+	return body
+}
+
+func sentBackByMember(t *testing.T, app *apptest.App) {
+	n, all := rich(t, app)
+	everyOperation(t, edits, func(t *testing.T, o operation) {
+		for _, ids := range all[o.OperationID] {
+			unchanged := n.Watch(t)
+			read := n.whole(t, o, ids)
+			for name, value := range read {
+				a := n.Do(t, o.method, o.filled(t, ids), o.only(name, value, read))
+				require.Equal(t, http.StatusOK, a.Status, "%s: %s", name, a.Raw)
+			}
+			unchanged(t)
+		}
+	})
+}
+
+// kept are the members that the service keeps, by edit. Everybody may send any value, which changes
+// nothing.
+var kept = map[string][]string{
+	"updateBoard": {"createdAt", "updatedAt"}, "updateTag": {"createdAt", "updatedAt"}, "updateMember": {"createdAt", "updatedAt"},
+	"updateOrganization":   {"createdAt", "updatedAt"},
+	"updatePost":           {"voteCount", "commentCount", "lastActivityAt", "createdAt", "updatedAt"},
+	"updateComment":        {"createdAt", "updatedAt", "deletedAt"},
+	"updateChangelogEntry": {"createdAt", "updatedAt"}, "replaceLinkedPosts": {"createdAt", "updatedAt"},
+	"updateContact": {"firstSeenAt", "lastSeenAt", "postCount", "voteCount", "commentCount", "createdAt", "updatedAt"},
+	"updateWebhook": {"disabledAt", "disabledReason", "consecutiveFailures", "createdAt", "updatedAt"},
+}
+
+// others are valid values of members that are no booleans.
+var others = map[string]string{
+	"name": `"Other"`, "slug": `"other"`, "description": `"Other"`, "title": `"Other"`, "body": `{"json":null,"text":"Other"}`, "version": `"9"`,
+	"color": `"#123456"`, "status": `"planned"`, "role": `"admin"`, "email": `"other@example.com"`, "publishedAt": `"2026-01-01T00:00:00Z"`,
+	"externalUserId": `"other"`, "plan": `"other"`, "metadata": `{"a":"b"}`, "url": `"https://other.example.com/"`,
+	"events": `["vote.created"]`, "maxPerSecond": `7`, "origins": `["https://other.example.com"]`, "blockedWords": `["other"]`,
+}
+
+// other returns another value than the current one. A member that the operation does not take may
+// get any value.
+func other(name string, current json.RawMessage, ids map[string]string) json.RawMessage {
+	switch text := string(current); {
+	case text == "true":
+		return json.RawMessage("false")
+	case text == "false":
+		return json.RawMessage("true")
+	case text == "null" && name == "contactId":
+		return json.RawMessage(`"` + ids[name] + `"`)
+	case text == "[]" && (name == "tagIds" || name == "postIds"):
+		return json.RawMessage(`["` + ids[strings.TrimSuffix(name, "s")] + `"]`)
+	case others[name] == "":
+		return json.RawMessage(`"else"`)
+	}
+	return json.RawMessage(others[name])
+}
+
+func sentBackWithOthers(t *testing.T, app *apptest.App) {
+	n, all := rich(t, app)
+	everyOperation(t, edits, func(t *testing.T, o operation) {
+		ids := all[o.OperationID][0]
+		for name := range n.whole(t, o, ids) {
+			read := n.whole(t, o, ids)
+			unchanged := n.Watch(t)
+			body := o.only(name, other(name, read[name], ids), read)
+			if name == "mrrCents" || name == "currency" {
+				body["mrrCents"], body["currency"] = json.RawMessage("7"), json.RawMessage(`"USD"`)
+				if string(read["currency"]) == `"USD"` {
+					body["mrrCents"], body["currency"] = json.RawMessage("8"), json.RawMessage(`"EUR"`)
+				}
+			}
+			a := n.Do(t, o.method, o.filled(t, ids), body)
+			switch {
+			case properties(o.schema())[name] != nil:
+				require.Equal(t, http.StatusOK, a.Status, "%s: %s", name, a.Raw)
+				require.NotEqual(t, string(read[name]), string(n.whole(t, o, ids)[name]), name)
+			case slices.Contains(kept[o.OperationID], name):
+				require.Equal(t, http.StatusOK, a.Status, "%s: %s", name, a.Raw)
+				unchanged(t)
+			default:
+				require.Equal(t, http.StatusUnprocessableEntity, a.Status, "%s: %s", name, a.Raw)
+				require.Equal(t, [][2]string{{name, "read_only"}}, rules(a), "%s", a.Raw)
+				unchanged(t)
+			}
+		}
+	})
+}
+
+func TestAMemberThatAWriteDoesNotTake(t *testing.T) {
+	t.Parallel()
+	app := apptest.Start(t, roomy)
+	n := newFixture(t, app)
+	unchanged := n.Watch(t)
+	everyOperation(t, func(o operation) bool { return o.RequestBody != nil }, func(t *testing.T, o operation) {
+		body, _ := o.request(t).(object)
+		body = maps.Clone(body)
+		if body == nil {
+			body = object{}
+		}
+		body["nonsense"] = 1
+		a := n.Do(t, o.method, o.filled(t, n.ids), body)
+		require.Equal(t, http.StatusUnprocessableEntity, a.Status, "%s", a.Raw)
+		require.Equal(t, [][2]string{{"nonsense", "unknown"}}, rules(a), "%s", a.Raw)
+	})
+	unchanged(t)
+	for name, slip := range map[string]struct{ path, body, field, nearest string }{
+		"an address for a vote":          {"/v1/posts/" + n.ids["postId"] + "/votes", `{"email":"ada@example.com"}`, "email", "contactId, createContact, externalUserId"},
+		"an id in snake case for a vote": {"/v1/posts/" + n.ids["postId"] + "/votes", `{"external_user_id":"u-1"}`, "external_user_id", "is externalUserId"},
+		"a contact in snake case":        {"/v1/posts/" + n.ids["postId"] + "/comments", `{"body":{"text":"x"},"contact_id":"x"}`, "contact_id", "is contactId"},
+		"a member of a text":             {"/v1/posts/" + n.ids["postId"] + "/comments", `{"body":{"text":"x","html":"x"}}`, "body.html", "json, text"},
+		"a status of a new post":         {"/v1/boards/" + n.ids["boardId"] + "/posts", `{"title":"x","status":"planned"}`, "status", ""},
+		"a trait of a contact":           {"/v1/contacts/identify", `{"externalUserId":"u-1","mrr_cents":1}`, "mrr_cents", "is mrrCents"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := n.Do(t, http.MethodPost, slip.path, slip.body)
+			require.Equal(t, http.StatusUnprocessableEntity, a.Status, "%s", a.Raw)
+			require.Equal(t, [][2]string{{slip.field, "unknown"}}, rules(a), "%s", a.Raw)
+			require.Contains(t, string(a.Raw), slip.nearest)
+		})
+	}
+	unchanged(t)
 }

@@ -4,7 +4,9 @@ package contract
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
+	"net/http"
 	"strings"
 
 	"github.com/getkin/kin-openapi/openapi3"
@@ -43,6 +45,12 @@ type Operation struct {
 	Keyed bool
 	// Conditional is true if it takes an If-Match. Tagged is true if an answer has an ETag.
 	Conditional, Tagged bool
+	// ReadOnly has the members of an edited resource that the edit cannot change, with the way to
+	// change each. The edit accepts them with their current value.
+	ReadOnly map[string]string
+	// Kept has the members that the service keeps, for example counts and times. They may change
+	// between the reading and the sending, so the edit ignores them.
+	Kept map[string]bool
 }
 
 // Input is a body or a parameter: the shape in which it is read, and the schema that validates it.
@@ -81,6 +89,9 @@ func Read(yaml []byte) (*Contract, error) {
 			op, err := readOperation(compiler, o, path, method)
 			if err != nil {
 				return nil, errors.Wrap(err, o.OperationID)
+			}
+			if method == http.MethodPatch || method == http.MethodPut {
+				op.readResource(o, item.Get)
 			}
 			c.Operations[method+" "+ginPath(path)] = op
 		}
@@ -139,4 +150,27 @@ func readOperation(compiler *jsonschema.Compiler, o *openapi3.Operation, path, m
 		}
 	}
 	return op, nil
+}
+
+// readResource reads the members of the resource that an edit cannot change. The resource is in the
+// answers of the edit and of the GET at the same path, if there is one.
+func (o *Operation) readResource(operations ...*openapi3.Operation) {
+	o.ReadOnly, o.Kept = map[string]string{}, map[string]bool{}
+	kept, _ := operations[0].Extensions["x-kept"].([]any)
+	ways, _ := operations[0].Extensions["x-read-only"].(map[string]any)
+	for _, name := range kept {
+		o.Kept[fmt.Sprint(name)] = true
+	}
+	for _, of := range operations {
+		if of == nil {
+			continue
+		}
+		answer := shapeOf(of.Responses.Value("200").Value.Content.Get("application/json").Schema.Value)
+		for name := range answer.members["data"].members {
+			if o.Body.members[name] == nil && !o.Kept[name] {
+				way, _ := ways[name].(string)
+				o.ReadOnly[name] = cmp.Or(way, "it never changes")
+			}
+		}
+	}
 }

@@ -3,6 +3,7 @@ package contract
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"net/url"
@@ -54,17 +55,19 @@ func (o Operation) hint(name string) string {
 	if len(o.Query) == 0 {
 		return "is no parameter; this operation takes none in its query"
 	}
-	nearest := slices.MinFunc(slices.Sorted(maps.Keys(o.Query)), func(a, b string) int {
-		return cmp.Compare(distance(name, a), distance(name, b))
-	})
-	return fmt.Sprintf("is no parameter of this operation; the nearest is %s", nearest)
+	return fmt.Sprintf("is no parameter of this operation; the nearest is %s", nearest(name, slices.Sorted(maps.Keys(o.Query))))
 }
 
-// distance returns the Levenshtein distance of two names without regard to case: the number of
-// characters to insert, delete or replace.
+// nearest returns the name that is nearest to an unknown one.
+func nearest(unknown string, names []string) string {
+	return slices.MinFunc(names, func(a, b string) int { return cmp.Compare(distance(unknown, a), distance(unknown, b)) })
+}
+
+// distance returns the Levenshtein distance of two names without regard to case and underscores: the
+// number of characters to insert, delete or replace.
 func distance(a, b string) int {
-	const long = 64 // longer than any parameter, so the rest doesn't matter
-	a, b = strings.ToLower(a[:min(len(a), long)]), strings.ToLower(b)
+	const long = 64 // longer than any name of the contract, so the rest doesn't matter
+	a, b = strings.ToLower(strings.ReplaceAll(a[:min(len(a), long)], "_", "")), strings.ToLower(b)
 	row := make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j
@@ -83,15 +86,40 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// JudgeBody validates a body. It returns the body in the form that the generated code reads.
-func (o Operation) JudgeBody(bad *problem.Fields, raw []byte) []byte {
+// JudgeBody validates a body. It returns the body in the form that the generated code reads, and the
+// members that must have the current values of the resource.
+func (o Operation) JudgeBody(bad *problem.Fields, raw []byte) (clean []byte, readOnly map[string]json.RawMessage) {
 	if !checkJSON(bad, raw) {
-		return nil
+		return nil, nil
 	}
-	value, clean := o.Body.read(bytes.TrimSpace(raw))
+	raw = bytes.TrimSpace(raw)
+	value, clean := o.Body.read(raw)
 	o.Body.judge(bad, value)
-	return clean
+	o.Body.eachUnknown(raw, nil, func(of *shape, place []string, sent []byte) {
+		name := place[len(place)-1]
+		switch {
+		case len(place) == 1 && o.Kept[name]:
+		case len(place) == 1 && o.ReadOnly[name] != "":
+			if readOnly == nil {
+				readOnly = map[string]json.RawMessage{}
+			}
+			readOnly[name] = sent
+		case len(*bad) < maxUnknown:
+			names := slices.Sorted(maps.Keys(of.members))
+			place[len(place)-1] = name[:min(len(name), maxUnknownName)]
+			bad.Add(strings.ToValidUTF8(fieldName(place), "\uFFFD"), "unknown", "is no member of this request; the nearest of %s is %s",
+				strings.Join(names, ", "), nearest(name, names))
+		}
+	})
+	return clean, readOnly
 }
+
+const (
+	// maxUnknown bounds the comparisons of names: a body of 1 MiB has room for 100,000 unknown members.
+	maxUnknown = 100
+	// maxUnknownName is longer than any name of the contract, and bounds the size of the answer.
+	maxUnknownName = 100
+)
 
 // judge adds the schema's failures for a value at a place.
 func (in *Input) judge(bad *problem.Fields, value any, at ...string) {

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"math/big"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -133,6 +135,29 @@ func (s *shape) readArray(raw []byte) (any, []byte) {
 		clean = append(clean, text...)
 	})
 	return items, append(clean, ']')
+}
+
+// eachUnknown calls fn for each member of a value that its object does not have in the contract, with
+// the object's shape and the member's place.
+func (s *shape) eachUnknown(raw []byte, at []string, fn func(of *shape, place []string, sent []byte)) {
+	switch {
+	case s.free:
+	case raw[0] == '{' && len(s.members) > 0:
+		eachMember(raw, func(name string, member []byte) {
+			place := append(slices.Clip(at), name)
+			if of := s.members[name]; of != nil {
+				of.eachUnknown(member, place, fn)
+				return
+			}
+			fn(s, place, member)
+		})
+	case raw[0] == '[' && s.items != nil:
+		n := 0
+		eachItem(raw, func(item []byte) {
+			s.items.eachUnknown(item, append(slices.Clip(at), strconv.Itoa(n)), fn)
+			n++
+		})
+	}
 }
 
 var aNumber = regexp.MustCompile(`^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$`)

@@ -13,7 +13,7 @@ import (
 	"earshot/internal/publicid"
 )
 
-// Person identifies the contact of a vote or a comment by one of its ids.
+// Person identifies the contact of a post, a vote or a comment by one of its ids.
 type Person struct {
 	ID, ExternalUserID *string
 	// Create makes the contact with the external id if it does not exist.
@@ -23,10 +23,15 @@ type Person struct {
 // Named reports whether the request names a contact.
 func (p Person) Named() bool { return p.ID != nil || p.ExternalUserID != nil }
 
+// Either adds the failure of a request that names a contact by both ids.
+func Either(bad *problem.Fields) {
+	bad.Add("externalUserId", "either", "can't be given together with contactId")
+}
+
 // Check adds the validation errors of the ids.
 func (p Person) Check(bad *problem.Fields) {
 	if p.ID != nil && p.ExternalUserID != nil {
-		bad.Add("externalUserId", "either", "can't be given together with contactId")
+		Either(bad)
 	}
 	if p.ExternalUserID != nil {
 		bad.Text("externalUserId", *p.ExternalUserID, 1, maxExternalUserID)

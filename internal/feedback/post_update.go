@@ -13,6 +13,7 @@ import (
 	"earshot/ent/db/post"
 	"earshot/ent/db/posttag"
 	"earshot/internal/change"
+	"earshot/internal/contacts"
 	"earshot/internal/event"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
@@ -29,7 +30,9 @@ type PostPatch struct {
 	HideFromRoadmap *bool
 	// A null ContactID removes the contact.
 	ContactID nullable.Nullable[string]
-	TagIDs    *[]string
+	// By names the contact by its external id instead.
+	By     contacts.Person
+	TagIDs *[]string
 }
 
 var (
@@ -65,6 +68,10 @@ func (in PostPatch) check() (checkedPatch, error) {
 		id := publicid.Read[publicid.Contact](v)
 		out.contact = &id
 	})
+	in.By.Check(&bad)
+	if in.By.ExternalUserID != nil && in.ContactID.IsSpecified() {
+		contacts.Either(&bad)
+	}
 	if in.TagIDs != nil {
 		out.tags = tagIDs(&bad, *in.TagIDs)
 	}
@@ -96,7 +103,7 @@ func (s *Service) UpdatePost(ctx context.Context, id publicid.Post, in PostPatch
 			return err
 		}
 		update := c.Post.UpdateOne(old)
-		if err := patchPost(ctx, c, update, old, patch); err != nil {
+		if err := s.patchPost(ctx, c, update, old, patch); err != nil {
 			return err
 		}
 		if changed.Post = old; !retagged && change.Unchanged(update.Mutation()) {
@@ -125,7 +132,7 @@ func (s *Service) UpdatePost(ctx context.Context, id publicid.Post, in PostPatch
 }
 
 // patchPost sets the fields that differ in the update.
-func patchPost(ctx context.Context, c *change.Change, update *db.PostUpdateOne, old *db.Post, patch checkedPatch) error {
+func (s *Service) patchPost(ctx context.Context, c *change.Change, update *db.PostUpdateOne, old *db.Post, patch checkedPatch) error {
 	change.Differs(patch.Title, old.Title, update.SetTitle)
 	change.Differs(patch.Slug, old.Slug, update.SetSlug)
 	change.Differs((*post.Status)(patch.Status), old.Status, update.SetStatus)
@@ -133,13 +140,14 @@ func patchPost(ctx context.Context, c *change.Change, update *db.PostUpdateOne, 
 	if patch.Body != nil {
 		patchBody(update, old, *patch.Body)
 	}
-	if !patch.ContactID.IsSpecified() || change.Same(patch.contact, old.ContactID) {
+	if patch.By.ExternalUserID == nil && (!patch.ContactID.IsSpecified() || change.Same(patch.contact, old.ContactID)) {
 		return nil
 	}
-	if err := keepContact(ctx, c, patch.contact); err != nil {
+	from, err := s.givenBy(ctx, c, patch.contact, patch.By)
+	if err != nil || change.Same(from, old.ContactID) {
 		return err
 	}
-	change.OrEmpty(patch.contact, update.SetContactID, update.ClearContactID)
+	change.OrEmpty(from, update.SetContactID, update.ClearContactID)
 	return nil
 }
 

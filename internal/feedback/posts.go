@@ -14,6 +14,7 @@ import (
 	"earshot/ent/db/posttag"
 	"earshot/ent/db/predicate"
 	"earshot/internal/change"
+	"earshot/internal/contacts"
 	"earshot/internal/event"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
@@ -33,12 +34,13 @@ type Post struct {
 // load in one small query.
 const maxPostTags = 50
 
-// NewPost has the values of a new post. The contact and the tags are ids as the client sent them.
+// NewPost has the values of a new post. By is the contact that gave the feedback, if any. The tags are
+// ids as the client sent them.
 type NewPost struct {
-	Title     string
-	Body      Body
-	ContactID *string
-	TagIDs    []string
+	Title  string
+	Body   Body
+	By     contacts.Person
+	TagIDs []string
 }
 
 // CreatePost adds a post to a board and records post.created. A missing contact or tag is
@@ -49,23 +51,23 @@ func (s *Service) CreatePost(ctx context.Context, on publicid.Board, in NewPost)
 	bad.Shown("title", in.Title, 1, maxTitle)
 	in.Body.check(&bad, 0)
 	tags := tagIDs(&bad, in.TagIDs)
-	var from *publicid.Contact
-	if in.ContactID != nil {
-		id := publicid.Read[publicid.Contact](*in.ContactID)
-		from = &id
-	}
+	in.By.Check(&bad)
 	if err := bad.Err(); err != nil {
 		return nil, err
 	}
 	row := newPost(on, in)
 	author := change.CallerOf(ctx).User
-	row.OrganizationID, row.AuthorUserID, row.ContactID = author.OrganizationID, &author.ID, from
-	if len(tags) == 0 && in.Body.size() <= maxSharedBodyBytes {
+	row.OrganizationID, row.AuthorUserID = author.OrganizationID, &author.ID
+	if in.By.ID != nil {
+		id := publicid.Read[publicid.Contact](*in.By.ID)
+		row.ContactID = &id
+	}
+	if len(tags) == 0 && in.By.ExternalUserID == nil && in.Body.size() <= maxSharedBodyBytes {
 		if made, err := s.postGroup.Do(ctx, row); made != nil || err != nil {
 			return made, err
 		}
 	}
-	return s.createPost(ctx, row, tags)
+	return s.createPost(ctx, row, tags, in.By)
 }
 
 // createPosts makes the posts of a group, without tags. It leaves out a post if its board or
@@ -106,14 +108,15 @@ func createPosts(ctx context.Context, j *change.Joint, in []*db.Post) ([]*Post, 
 	return out, nil
 }
 
-// createPost makes a post in a transaction of its own, with tags and under a free slug.
-func (s *Service) createPost(ctx context.Context, row *db.Post, tags []publicid.Tag) (*Post, error) {
+// createPost makes a post in a transaction of its own, with tags and under a free slug. It also finds
+// the contact of an external id.
+func (s *Service) createPost(ctx context.Context, row *db.Post, tags []publicid.Tag, by contacts.Person) (*Post, error) {
 	made := &Post{Post: row}
 	err := s.changes.Run(ctx, func(c *change.Change) (err error) {
 		if err := keepBoard(ctx, c, row.BoardID); err != nil {
 			return err
 		}
-		if err := keepContact(ctx, c, row.ContactID); err != nil {
+		if row.ContactID, err = s.givenBy(ctx, c, row.ContactID, by); err != nil {
 			return err
 		}
 		if made.TagIDs, err = mustHaveTags(ctx, c, row.BoardID, tags); err != nil {
@@ -186,6 +189,19 @@ func tagIDs(bad *problem.Fields, given []string) []publicid.Tag {
 		ids[i] = publicid.Read[publicid.Tag](id)
 	}
 	return ids
+}
+
+// givenBy returns the contact with an external id, or else the one with the given id, and keeps it
+// until the transaction ends.
+func (s *Service) givenBy(ctx context.Context, c *change.Change, id *publicid.Contact, by contacts.Person) (*publicid.Contact, error) {
+	if by.ExternalUserID == nil {
+		return id, keepContact(ctx, c, id)
+	}
+	found, err := s.contacts.Keep(ctx, c, by)
+	if err != nil {
+		return nil, err
+	}
+	return &found.ID, nil
 }
 
 // keepContact returns problem.NotFound unless the contact, if any, belongs to the organization. It

@@ -29,7 +29,44 @@ func TestAPost(t *testing.T) {
 		"is refused a slug that another of its board has":    takenSlug,
 		"is refused with every failure of a patch at once":   badPatch,
 		"counts for its contact exactly":                     postCount,
+		"names its contact by your own id":                   contactByOwnID,
+		"is refused for names that are not one contact":      badContacts,
 	})
+}
+
+func contactByOwnID(t *testing.T, n *tenant) {
+	board := n.Board(t)
+	ada := n.Identify(t, object{"externalUserId": "ada"})["id"]
+	known := n.Make(t, http.MethodPost, board+"/posts", object{"title": "Known", "externalUserId": "ada"})
+	require.Equal(t, ada, known["contactId"])
+	fresh := n.Make(t, http.MethodPost, board+"/posts", object{"title": "New", "externalUserId": "bo", "createContact": true})
+	require.Equal(t, "bo", n.Get(t, "/v1/contacts/"+fresh["contactId"].(string))["externalUserId"])
+	post := "/v1/posts/" + fresh["id"].(string)
+	require.Equal(t, ada, n.Patch(t, post, object{"externalUserId": "ada"})["contactId"])
+	third := n.Patch(t, post, object{"externalUserId": "cleo", "createContact": true})["contactId"].(string)
+	require.Equal(t, "cleo", n.Get(t, "/v1/contacts/"+third)["externalUserId"])
+	unchanged := n.Watch(t)
+	require.Equal(t, third, n.Patch(t, post, object{"externalUserId": "cleo"})["contactId"])
+	unchanged(t)
+}
+
+func badContacts(t *testing.T, n *tenant) {
+	board, post := n.Board(t), n.Post(t)
+	ada := n.Identify(t, object{"externalUserId": "ada"})["id"]
+	unchanged := n.Watch(t)
+	for method, path := range map[string]string{http.MethodPost: board + "/posts", http.MethodPatch: post} {
+		for rule, body := range map[string]object{
+			"externalUserId either":   {"title": "x", "contactId": ada, "externalUserId": "ada"},
+			"externalUserId required": {"title": "x", "createContact": true},
+		} {
+			require.Equal(t, []string{rule}, apptest.FieldRules(n.Refused(t, "ERR_VALIDATION", method, path, body)), method)
+		}
+		a := n.Refused(t, "ERR_NOT_FOUND", method, path, object{"title": "x", "externalUserId": "nobody"})
+		require.Equal(t, "externalUserId", a.Details()["field"], method)
+	}
+	a := n.Refused(t, "ERR_VALIDATION", http.MethodPatch, post, object{"contactId": nil, "externalUserId": "ada"})
+	require.Equal(t, []string{"externalUserId either"}, apptest.FieldRules(a))
+	unchanged(t)
 }
 
 func newPost(t *testing.T, n *tenant) {
