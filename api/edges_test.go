@@ -98,6 +98,14 @@ func (p *place) several(t *testing.T, n int, path, named string) []any {
 	return ids
 }
 
+// merge makes the post a duplicate. Only a duplicate can be sent back with this status.
+func (p *place) merge(t *testing.T) {
+	t.Helper()
+	into := "/v1/posts/" + p.ids["postId"]
+	p.ids["postId"] = p.ID(t, "/v1/boards/"+p.ids["boardId"]+"/posts", object{"title": p.text(2)})
+	p.Make(t, http.MethodPost, into+"/merge", object{"sourceIds": []string{p.ids["postId"]}})
+}
+
 // text returns a new text with a number of characters, most of which have several bytes.
 func (p *place) text(size int) string {
 	if size == 0 {
@@ -240,7 +248,12 @@ func textEdges(t *testing.T, field string, s *openapi3.Schema) []edge {
 	switch {
 	case len(s.Enum) > 0:
 		for _, v := range s.Enum {
-			add("enum", func(*place) any { return v })
+			all = append(all, edge{field, "enum", func(t *testing.T, p *place) any {
+				if v == "duplicate" {
+					p.merge(t)
+				}
+				return v
+			}})
 		}
 	case s.Pattern != "":
 		match := patterns[s.Pattern]

@@ -105,7 +105,9 @@ func story() []step {
 		{"updateComment", object{"commentId": "$comment", "body": object{"text": "Me too!", "json": object{"aB": 1}}}, ""},
 		{"listComments", object{"postId": "$post"}, ""},
 		{"getComment", object{"commentId": "$reply"}, ""},
+		{"updatePost", object{"postId": "$duplicate", "status": "duplicate"}, ""}, // only a merge makes one
 		{"mergePosts", object{"postId": "$post", "sourceIds": []any{"$duplicate"}}, ""},
+		{"updatePost", object{"postId": "$duplicate", "status": "open"}, ""}, // merged
 		{"listContactPosts", object{"contactId": "$contact"}, ""},
 		{"createChangelogEntry", object{"boardId": "$board", "title": "PDF is here", "version": "1.2"}, "entry"},
 		{"updateChangelogEntry", object{"entryId": "$entry", "publishedAt": "2026-03-12T10:41:07Z"}, ""},

@@ -193,7 +193,7 @@ func deletePostAmid(t *testing.T, n *tenant) {
 		target, gone := posts[0], posts[1]
 		path, entry := "/v1/posts/"+gone, "/v1/changelog/"+n.ID(t, n.Board(t)+"/changelog", object{"title": "x"})
 		requests := []request{
-			deleting(n, path), deleting(n, path), merging(n, target, gone), patching(n, path, object{"status": "planned"}),
+			deleting(n, path), deleting(n, path), merging(n, target, gone), patching(n, path, object{"title": "y"}),
 			{n, http.MethodPut, entry + "/linked-posts", object{"postIds": posts}},
 			{n, http.MethodPut, entry + "/linked-posts", object{"postIds": []string{gone}}},
 		}

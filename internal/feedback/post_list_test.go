@@ -201,9 +201,10 @@ func postsAsRead(t *testing.T, n *tenant) {
 
 func postsByStatus(t *testing.T, n *tenant) {
 	board, posts := n.numbered(t, 7)
-	for i, status := range []string{"open", "under_review", "planned", "in_progress", "shipped", "declined", "duplicate"} {
+	for i, status := range []string{"open", "under_review", "planned", "in_progress", "shipped", "declined"} {
 		n.Patch(t, posts[i], object{"status": status})
 	}
+	n.merge(t, posts[0], posts[6])
 	for status, want := range map[string][]string{
 		"open":                   {"0"},
 		"under_review":           {"1"},

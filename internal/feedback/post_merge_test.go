@@ -205,13 +205,13 @@ func mergedEvents(t *testing.T, n *tenant) {
 }
 
 func mergedDuplicate(t *testing.T, n *tenant) {
-	_, posts := n.numbered(t, 3)
-	n.Patch(t, posts[1], object{"status": "duplicate"})
+	board, posts := n.numbered(t, 2)
+	duplicate := n.orphanOn(t, board)
 	n.Listen(t)
-	n.merge(t, posts[0], posts[1])
+	n.merge(t, posts[0], duplicate)
 	require.Empty(t, n.Recorded(t))
-	require.Equal(t, idsOf(posts[0])[0], n.Get(t, posts[1])["mergedIntoId"])
-	n.merge(t, posts[0], posts[1], posts[2])
+	require.Equal(t, idsOf(posts[0])[0], n.Get(t, duplicate)["mergedIntoId"])
+	n.merge(t, posts[0], duplicate, posts[1])
 	require.Len(t, n.Recorded(t), 1)
 }
 
@@ -360,12 +360,14 @@ func TestAPostThatWasMerged(t *testing.T) {
 	together(t, map[string]func(*testing.T, *tenant){
 		"passes votes on, put and taken":                                 votesPassedOn,
 		"passes comments and replies on":                                 commentsPassedOn,
-		"can be changed, and stays merged":                               mergedChanged,
+		"can be changed, but for its status":                             mergedChanged,
+		"changes nothing when it is sent back as it was read":            mergedSentBack,
 		"leaves its votes and comments to the target when it is deleted": mergedThenDeleted,
 		"keeps votes and comments again once its target is deleted":      standsAlone,
 		"can be merged again once its target is deleted":                 mergedElsewhere,
 		"can be merged into again once its target is deleted":            mergedIntoAgain,
 		"doesn't name its target any more once that is deleted":          targetForgotten,
+		"gets any status again once its target is deleted":               orphanMoved,
 		"stays in the changelog entries that link it":                    mergedLinked,
 	})
 }
@@ -418,11 +420,23 @@ func mergedChanged(t *testing.T, n *tenant) {
 	_, posts := n.numbered(t, 2)
 	n.merge(t, posts[0], posts[1])
 	n.Listen(t)
-	got := n.Patch(t, posts[1], object{"title": "New", "status": "open"})
-	require.Equal(t, "open", got["status"])
-	require.Equal(t, idsOf(posts[0])[0], got["mergedIntoId"])
-	require.Equal(t, "duplicate", n.Payloads(t, event.PostStatusChanged)[0]["previousStatus"])
+	got := n.Patch(t, posts[1], object{"title": "New", "status": "duplicate"})
+	require.Equal(t, "New", got["title"])
+	for _, status := range []string{"open", "under_review", "planned", "in_progress", "shipped", "declined"} {
+		a := n.Refused(t, "ERR_CONFLICT", http.MethodPatch, posts[1], object{"title": "Newer", "status": status})
+		require.Equal(t, object{"reason": "already_merged", "mergedIntoId": idsOf(posts[0])[0]}, a.Details(), status)
+	}
+	require.Empty(t, n.Recorded(t))
 	require.Equal(t, idsOf(posts[0])[0], n.Make(t, http.MethodPost, posts[1]+"/votes", nil)["postId"])
+}
+
+func mergedSentBack(t *testing.T, n *tenant) {
+	_, posts := n.numbered(t, 2)
+	n.merge(t, posts[0], posts[1])
+	read := n.Get(t, posts[1])
+	unchanged := n.Watch(t)
+	require.Equal(t, read, n.Patch(t, posts[1], read))
+	unchanged(t)
 }
 
 func mergedThenDeleted(t *testing.T, n *tenant) {
@@ -435,7 +449,16 @@ func mergedThenDeleted(t *testing.T, n *tenant) {
 	n.Refused(t, "ERR_NOT_FOUND", http.MethodPost, posts[1]+"/votes", nil)
 }
 
-// orphan makes a post whose target was deleted.
+// orphanOn makes a post on the board whose target was deleted.
+func (n *tenant) orphanOn(t *testing.T, board string) string {
+	t.Helper()
+	orphan, target := n.say(t, board, "Orphan", ""), n.say(t, board, "Gone", "")
+	n.merge(t, target, orphan)
+	n.Make(t, http.MethodDelete, target, nil)
+	return orphan
+}
+
+// orphan is orphanOn for a post with a vote, on a board with others.
 func (n *tenant) orphan(t *testing.T) (orphan string, others []string) {
 	t.Helper()
 	_, posts := n.numbered(t, 3)
@@ -479,6 +502,14 @@ func targetForgotten(t *testing.T, n *tenant) {
 	read := n.Get(t, post)
 	require.Nil(t, read["mergedIntoId"], "a deleted post is gone for everybody")
 	require.Equal(t, "duplicate", read["status"], "what it becomes is for people to say")
+}
+
+func orphanMoved(t *testing.T, n *tenant) {
+	post := n.orphanOn(t, n.Board(t))
+	n.Listen(t)
+	require.Equal(t, "planned", n.Patch(t, post, object{"status": "planned"})["status"])
+	require.Equal(t, "duplicate", n.Payloads(t, event.PostStatusChanged)[0]["previousStatus"])
+	n.Refused(t, "ERR_VALIDATION", http.MethodPatch, post, object{"status": "duplicate"})
 }
 
 func mergedLinked(t *testing.T, n *tenant) {

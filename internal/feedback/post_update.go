@@ -80,7 +80,7 @@ func (in PostPatch) check() (checkedPatch, error) {
 
 // UpdatePost changes the fields in the patch only, so patches of different fields do not undo each
 // other. A new status records post.status_changed. A request that sends back the values that it
-// read changes nothing.
+// read changes nothing. A new status of a merged post is problem.Conflict.
 func (s *Service) UpdatePost(ctx context.Context, id publicid.Post, in PostPatch) (*Post, error) {
 	patch, err := in.check()
 	if err != nil {
@@ -96,6 +96,9 @@ func (s *Service) UpdatePost(ctx context.Context, id publicid.Post, in PostPatch
 			return err
 		}
 		if err := change.Judge(ctx, &Post{Post: old, TagIDs: changed.TagIDs}); err != nil {
+			return err
+		}
+		if err := mustTakeStatus(old, patch.Status); err != nil {
 			return err
 		}
 		retagged, err := retag(ctx, c, old, patch, changed)
@@ -129,6 +132,23 @@ func (s *Service) UpdatePost(ctx context.Context, id publicid.Post, in PostPatch
 		})
 	})
 	return changed, err
+}
+
+// mustTakeStatus keeps status and mergedIntoId in step: only a merge makes a post a duplicate, and a
+// merged post stays one. A post whose merge target was deleted is a duplicate that may become
+// anything else.
+func mustTakeStatus(old *db.Post, wanted *string) error {
+	switch {
+	case wanted == nil || *wanted == string(old.Status):
+		return nil
+	case old.MergedIntoID != nil:
+		return problem.New(problem.Conflict, "The post is merged into another post; change the status of that post instead.").
+			With("reason", "already_merged").With("mergedIntoId", old.MergedIntoID)
+	case *wanted == string(post.StatusDuplicate):
+		return problem.Invalid("status", "merge",
+			"can't be set to duplicate; merge the post with POST /v1/posts/{id}/merge, with the id of the post that stays")
+	}
+	return nil
 }
 
 // patchPost sets the fields that differ in the update.

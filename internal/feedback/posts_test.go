@@ -24,7 +24,8 @@ func TestAPost(t *testing.T) {
 		"loses its contact with null and keeps it without":   patchContact,
 		"sent back as it was read doesn't change":            sentBack,
 		"tells the status that it left":                      statusChanged,
-		"may go from any status to any other":                anyStatus,
+		"may go from any status to any other but duplicate":  anyStatus,
+		"becomes a duplicate by a merge only":                onlyMergesDuplicate,
 		"tells nothing when it is changed in something else": quietChanges,
 		"is refused a slug that another of its board has":    takenSlug,
 		"is refused with every failure of a patch at once":   badPatch,
@@ -204,7 +205,7 @@ func statusChanged(t *testing.T, n *tenant) {
 func anyStatus(t *testing.T, n *tenant) {
 	post := n.Post(t)
 	n.Listen(t, event.PostStatusChanged)
-	all := []string{"open", "under_review", "planned", "in_progress", "shipped", "declined", "duplicate"}
+	all := []string{"open", "under_review", "planned", "in_progress", "shipped", "declined"}
 	var want []string
 	last := "open"
 	for _, from := range all {
@@ -222,6 +223,13 @@ func anyStatus(t *testing.T, n *tenant) {
 		told = append(told, p["previousStatus"].(string)+" to "+p["post"].(object)["status"].(string))
 	}
 	require.Equal(t, want, told)
+}
+
+func onlyMergesDuplicate(t *testing.T, n *tenant) {
+	post := n.Post(t)
+	a := n.Refused(t, "ERR_VALIDATION", http.MethodPatch, post, object{"title": "Night mode", "status": "duplicate"})
+	require.Equal(t, []string{"status merge"}, apptest.FieldRules(a))
+	require.Contains(t, string(a.Raw), "POST /v1/posts/{id}/merge")
 }
 
 func quietChanges(t *testing.T, n *tenant) {
