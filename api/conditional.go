@@ -25,13 +25,19 @@ const (
 
 type ifMatchKey struct{}
 
-// judgeIfMatch validates the If-Match header of an operation that takes one. It returns a context
-// with the entity tags.
-func (o operation) judgeIfMatch(ctx context.Context, bad *problem.Fields, h http.Header) context.Context {
-	if !o.Conditional || len(h.Values(ifMatchHeader)) == 0 {
+// judgeIfMatch validates the If-Match header of a write and returns a context with the entity tags.
+// It refuses the header of a write that takes none. Otherwise, the client would believe that its
+// condition holds.
+func (o operation) judgeIfMatch(bad *problem.Fields, r *http.Request) context.Context {
+	ctx := r.Context()
+	if reads(r.Method) || len(r.Header.Values(ifMatchHeader)) == 0 {
 		return ctx
 	}
-	tags := etag.Read(h, ifMatchHeader)
+	if !o.Conditional {
+		bad.Add(ifMatchHeader, "unknown", "is not taken by this operation, which changes no resource with an ETag; leave the header out")
+		return ctx
+	}
+	tags := etag.Read(r.Header, ifMatchHeader)
 	if tags == nil {
 		bad.Add(ifMatchHeader, "format", "must be * or a list of entity tags, each in double quotes")
 		return ctx

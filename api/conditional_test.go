@@ -3,6 +3,7 @@ package api_test
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -22,12 +23,41 @@ func TestEverySingleResourceHasAnETagAndEveryChangeOfOneTakesAnIfMatch(t *testin
 	}
 }
 
+// unconditional are the writes that refuse an If-Match. They create something, or change something
+// that can't be read with an ETag.
+var unconditional = []string{
+	"createApiKey", "createBoard", "createChangelogEntry", "createComment", "createContact", "createMember", "createPost", "createTag",
+	"createWebhook", "createWidgetSecret", "identifyContact", "identifyContacts", "castVote", "retractVote",
+	"recoverWebhook", "replayDelivery", "testWebhook",
+	"deleteWidgetSecret", "eraseMember", "revokeApiKey", "rotateApiKey",
+}
+
+func TestEveryWriteJudgesAnIfMatchOrRefusesIt(t *testing.T) {
+	t.Parallel()
+	n := newFixture(t, apptest.Start(t, apptest.Options{}))
+	writes := func(o operation) bool { return o.method != http.MethodGet }
+	everyOperation(t, writes, func(t *testing.T, o operation) {
+		unchanged := n.Watch(t)
+		a := n.Do(t, o.method, o.filled(t, n.ids), o.request(t), "If-Match", `"stale"`)
+		if slices.Contains(unconditional, o.OperationID) {
+			require.Equal(t, http.StatusUnprocessableEntity, a.Status, "%s", a.Raw)
+			require.Equal(t, []string{"If-Match unknown"}, apptest.FieldRules(a))
+		} else {
+			require.Equal(t, http.StatusPreconditionFailed, a.Status, "%s", a.Raw)
+		}
+		unchanged(t)
+	})
+}
+
 func TestAConditionalRequest(t *testing.T) {
 	t.Parallel()
 	together(t, apptest.Options{}, map[string]func(*testing.T, *apptest.App){
 		"loses no update of several that read and write at once": conditionalAtOnce,
 		"goes on with the ETag of the change before":             conditionalChain,
 		"compares all that a GET shows, also the votes":          conditionalVote,
+		"judges the target of a merge":                           conditionalMerge,
+		"takes the ETag of a tag's change, as tags have no GET":  conditionalTagChange,
+		"approves no submission that a merge has moved":          conditionalApproval,
 		"takes any of several tags, or an asterisk":              conditionalTags,
 		"reports a malformed header":                             conditionalForm,
 		"is repeated exactly, though the tag is past":            conditionalReplay,
@@ -79,6 +109,58 @@ func conditionalVote(t *testing.T, app *apptest.App) {
 	n.Do(t, http.MethodPost, post+"/votes", nil)
 	require.Equal(t, http.StatusPreconditionFailed, n.Do(t, http.MethodDelete, post, nil, "If-Match", tag).Status)
 	n.Get(t, post)
+}
+
+func conditionalMerge(t *testing.T, app *apptest.App) {
+	n := app.Tenant(t)
+	board := n.Board(t)
+	target := "/v1/posts/" + n.ID(t, board+"/posts", object{"title": "Dark mode"})
+	sources := object{"sourceIds": []string{n.ID(t, board+"/posts", object{"title": "Night mode"})}}
+	read := n.Do(t, http.MethodGet, target, nil).Header.Get("ETag")
+	n.Patch(t, target, object{"title": "Bright mode"})
+	unchanged := n.Watch(t)
+	stale := n.Do(t, http.MethodPost, target+"/merge", sources, "If-Match", read)
+	require.Equal(t, http.StatusPreconditionFailed, stale.Status, "%s", stale.Raw)
+	unchanged(t)
+	merged := n.Do(t, http.MethodPost, target+"/merge", sources, "If-Match", n.Do(t, http.MethodGet, target, nil).Header.Get("ETag"))
+	require.Equal(t, http.StatusOK, merged.Status, "%s", merged.Raw)
+	require.Equal(t, n.Do(t, http.MethodGet, target, nil).Header.Get("ETag"), merged.Header.Get("ETag"))
+}
+
+func conditionalTagChange(t *testing.T, app *apptest.App) {
+	n := app.Tenant(t)
+	tags := n.Board(t) + "/tags"
+	made := n.Do(t, http.MethodPost, tags, object{"name": "Mobile", "color": "#ABC"})
+	tag := tags + "/" + made.Data()["id"].(string)
+	changed := n.Do(t, http.MethodPatch, tag, object{"name": "Apps"}, "If-Match", made.Header.Get("ETag"))
+	require.Equal(t, http.StatusOK, changed.Status, "%s", changed.Raw)
+	unchanged := n.Watch(t)
+	for method, body := range map[string]any{http.MethodPatch: object{"name": "Phones"}, http.MethodDelete: nil} {
+		stale := n.Do(t, method, tag, body, "If-Match", made.Header.Get("ETag"))
+		require.Equal(t, http.StatusPreconditionFailed, stale.Status, "%s", stale.Raw)
+	}
+	now := n.Do(t, http.MethodPatch, tag, object{}).Header.Get("ETag")
+	unchanged(t)
+	require.Equal(t, changed.Header.Get("ETag"), now)
+	require.Equal(t, http.StatusOK, n.Do(t, http.MethodDelete, tag, nil, "If-Match", now).Status)
+}
+
+func conditionalApproval(t *testing.T, app *apptest.App) {
+	n := app.Tenant(t)
+	board := n.ID(t, "/v1/boards", object{"name": "Ideas"})
+	source := n.ID(t, "/v1/boards/"+board+"/posts", object{"title": "Night mode"})
+	target := n.ID(t, "/v1/boards/"+board+"/posts", object{"title": "Dark mode"})
+	submission := "/v1/submissions/" + n.Submission(t, board, source)
+	read := n.Do(t, http.MethodGet, submission, nil).Header.Get("ETag")
+	n.Make(t, http.MethodPost, "/v1/posts/"+target+"/merge", object{"sourceIds": []string{source}})
+	unchanged := n.Watch(t)
+	for _, write := range [][2]string{{http.MethodPost, submission + "/approve"}, {http.MethodDelete, submission}} {
+		stale := n.Do(t, write[0], write[1], nil, "If-Match", read)
+		require.Equal(t, http.StatusPreconditionFailed, stale.Status, "%s", stale.Raw)
+	}
+	unchanged(t)
+	now := n.Do(t, http.MethodGet, submission, nil).Header.Get("ETag")
+	require.Equal(t, http.StatusCreated, n.Do(t, http.MethodPost, submission+"/approve", nil, "If-Match", now).Status)
 }
 
 func conditionalTags(t *testing.T, app *apptest.App) {

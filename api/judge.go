@@ -18,7 +18,7 @@ func (s *server) judge(c *gin.Context) {
 	var bad problem.Fields
 	query := op.JudgeQuery(&bad, c.Request.URL.RawQuery)
 	keyed := op.judgeKey(&bad, c.Request.Header)
-	c.Request = c.Request.WithContext(op.judgeIfMatch(c.Request.Context(), &bad, c.Request.Header))
+	c.Request = c.Request.WithContext(op.judgeIfMatch(&bad, c.Request))
 	var raw []byte
 	if op.Body != nil {
 		var err error

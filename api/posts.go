@@ -103,6 +103,7 @@ func (s *server) DeletePost(ctx context.Context, r gen.DeletePostRequestObject) 
 }
 
 func (s *server) MergePosts(ctx context.Context, r gen.MergePostsRequestObject) (gen.MergePostsResponseObject, error) {
+	ctx = matching(ctx, foundPost)
 	id := publicid.Read[publicid.Post](r.PostID)
 	p, err := s.Feedback.MergePosts(ctx, id, r.Body.SourceIDs)
 	if err != nil {

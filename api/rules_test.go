@@ -24,6 +24,7 @@ var words = map[string]string{
 	"past":            "422 with the rule `past`",
 	"after":           "422 with the rule `after`",
 	"invisible":       "422 with the rule `invisible`",
+	"merge":           "422 with the rule `merge`",
 	"sameBoard":       "422 with the rule `sameBoard`",
 	"notTarget":       "422 with the rule `notTarget`",
 	"oneLevel":        "a reply to a reply is 422",

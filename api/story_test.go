@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -64,8 +65,7 @@ func (s *story) exactly(o operation, body any) apptest.Answer {
 	require.Equal(s.t, string(first.Raw), string(again.Raw), o.OperationID)
 	require.Equal(s.t, "true", again.Header.Get("Idempotent-Replayed"), o.OperationID)
 	if tag := first.Header.Get("ETag"); tag != "" && o.takes("If-Match") {
-		now := s.Do(s.t, http.MethodGet, strings.TrimSuffix(target, "/linked-posts"), nil)
-		require.Equal(s.t, now.Header.Get("ETag"), tag, "%s: %s %s", o.OperationID, first.Raw, now.Raw)
+		require.Equal(s.t, s.etag(target), tag, "%s: %s", o.OperationID, first.Raw)
 	}
 	unchanged(s.t)
 	return first
@@ -90,7 +90,19 @@ func (s *story) mismatched(method, target string, body any) string {
 	require.Equal(s.t, http.StatusPreconditionFailed, refused.Status, "%s %s: %s", method, target, refused.Raw)
 	require.Equal(s.t, "ERR_PRECONDITION_FAILED", refused.Code())
 	unchanged(s.t)
-	return s.Do(s.t, http.MethodGet, strings.TrimSuffix(target, "/linked-posts"), nil).Header.Get("ETag")
+	return s.etag(target)
+}
+
+// aspect is the end of a path that is about the resource before it.
+var aspect = regexp.MustCompile("/(linked-posts|merge|approve|export|erase|rotate-secret)$")
+
+// etag returns the tag of the resource that a write changes.
+func (s *story) etag(target string) string {
+	s.t.Helper()
+	if strings.Contains(target, "/tags/") { // a tag can't be read alone
+		return s.Do(s.t, http.MethodPatch, target, object{}).Header.Get("ETag")
+	}
+	return s.Do(s.t, http.MethodGet, aspect.ReplaceAllString(target, ""), nil).Header.Get("ETag")
 }
 
 // make is tell for a creation. Later steps use the new resource.

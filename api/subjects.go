@@ -11,6 +11,7 @@ import (
 )
 
 func (s *server) ExportContact(ctx context.Context, r gen.ExportContactRequestObject) (gen.ExportContactResponseObject, error) {
+	ctx = matching(ctx, foundContact)
 	made, err := s.Subjects.Export(ctx, publicid.Read[publicid.Contact](r.ContactID))
 	if err != nil {
 		return nil, err
@@ -20,6 +21,7 @@ func (s *server) ExportContact(ctx context.Context, r gen.ExportContactRequestOb
 }
 
 func (s *server) EraseContact(ctx context.Context, r gen.EraseContactRequestObject) (gen.EraseContactResponseObject, error) {
+	ctx = matching(ctx, foundContact)
 	blank := r.Body.Text != nil && *r.Body.Text == gen.ErasedTextBlank
 	made, err := s.Subjects.Erase(ctx, publicid.Read[publicid.Contact](r.ContactID), blank)
 	if err != nil {

@@ -32,10 +32,15 @@ func (s *server) GetSubmission(ctx context.Context, r gen.GetSubmissionRequestOb
 	if err != nil {
 		return nil, err
 	}
-	return gen.GetSubmission200JSONResponse{Data: waiting(found)}, nil
+	return foundSubmission(found), nil
+}
+
+func foundSubmission(w *db.Submission) gen.GetSubmission200JSONResponse {
+	return gen.GetSubmission200JSONResponse{Data: waiting(w)}
 }
 
 func (s *server) ApproveSubmission(ctx context.Context, r gen.ApproveSubmissionRequestObject) (gen.ApproveSubmissionResponseObject, error) {
+	ctx = matching(ctx, foundSubmission)
 	done, err := s.Interactions.Approve(ctx, publicid.Read[publicid.Submission](r.SubmissionID))
 	if err != nil {
 		return nil, err
@@ -52,6 +57,7 @@ func (s *server) ApproveSubmission(ctx context.Context, r gen.ApproveSubmissionR
 }
 
 func (s *server) RejectSubmission(ctx context.Context, r gen.RejectSubmissionRequestObject) (gen.RejectSubmissionResponseObject, error) {
+	ctx = matching(ctx, foundSubmission)
 	id := publicid.Read[publicid.Submission](r.SubmissionID)
 	also := interactions.None
 	if r.Params.AlsoFrom != nil {

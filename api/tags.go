@@ -20,6 +20,11 @@ func (s *server) ListTags(ctx context.Context, r gen.ListTagsRequestObject) (gen
 	return gen.ListTags200JSONResponse{Data: each(p.Items, tag), NextCursor: orNull(p.NextCursor)}, nil
 }
 
+// foundTag is the answer of a GET, if tags had one.
+func foundTag(t *db.Tag) gen.UpdateTag200JSONResponse {
+	return gen.UpdateTag200JSONResponse{Data: tag(t)}
+}
+
 func (s *server) CreateTag(ctx context.Context, r gen.CreateTagRequestObject) (gen.CreateTagResponseObject, error) {
 	on := publicid.Read[publicid.Board](r.BoardID)
 	t, err := s.Feedback.CreateTag(ctx, on, feedback.TagInput{Name: &r.Body.Name, Color: r.Body.Color})
@@ -31,15 +36,17 @@ func (s *server) CreateTag(ctx context.Context, r gen.CreateTagRequestObject) (g
 }
 
 func (s *server) UpdateTag(ctx context.Context, r gen.UpdateTagRequestObject) (gen.UpdateTagResponseObject, error) {
+	ctx = matching(ctx, foundTag)
 	on, id := publicid.Read[publicid.Board](r.BoardID), publicid.Read[publicid.Tag](r.TagID)
 	t, err := s.Feedback.UpdateTag(ctx, on, id, feedback.TagInput{Name: r.Body.Name, Color: r.Body.Color})
 	if err != nil {
 		return nil, err
 	}
-	return gen.UpdateTag200JSONResponse{Data: tag(t)}, nil
+	return foundTag(t), nil
 }
 
 func (s *server) DeleteTag(ctx context.Context, r gen.DeleteTagRequestObject) (gen.DeleteTagResponseObject, error) {
+	ctx = matching(ctx, foundTag)
 	on, id := publicid.Read[publicid.Board](r.BoardID), publicid.Read[publicid.Tag](r.TagID)
 	if err := s.Feedback.DeleteTag(ctx, on, id); err != nil {
 		return nil, err

@@ -64,6 +64,7 @@ func (s *server) UpdateWebhook(ctx context.Context, r gen.UpdateWebhookRequestOb
 }
 
 func (s *server) RotateWebhookSecret(ctx context.Context, r gen.RotateWebhookSecretRequestObject) (gen.RotateWebhookSecretResponseObject, error) {
+	ctx = matching(ctx, foundWebhook)
 	id := publicid.Read[publicid.Webhook](r.WebhookID)
 	w, secret, err := s.Webhooks.RotateSecret(ctx, id, r.Body.OverlapSeconds)
 	if err != nil {

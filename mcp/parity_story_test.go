@@ -106,6 +106,7 @@ func story() []step {
 		{"listComments", object{"postId": "$post"}, ""},
 		{"getComment", object{"commentId": "$reply"}, ""},
 		{"updatePost", object{"postId": "$duplicate", "status": "duplicate"}, ""}, // only a merge makes one
+		{"mergePosts", object{"postId": "$post", "sourceIds": []any{"$duplicate"}, "If-Match": `"another"`}, ""},
 		{"mergePosts", object{"postId": "$post", "sourceIds": []any{"$duplicate"}}, ""},
 		{"updatePost", object{"postId": "$duplicate", "status": "open"}, ""}, // merged
 		{"listContactPosts", object{"contactId": "$contact"}, ""},

@@ -60,8 +60,8 @@ func detail(ctx context.Context, client *db.Client, found *db.Contact) (d *Conta
 	return d, nil
 }
 
-// judge checks a locked contact against the request's precondition.
-func judge(ctx context.Context, c *change.Change, found *db.Contact) error {
+// Judge checks a locked contact against the request's precondition.
+func Judge(ctx context.Context, c *change.Change, found *db.Contact) error {
 	return change.JudgeLoaded(ctx, func() (*ContactDetail, error) { return detail(ctx, c.Client(), found) })
 }
 

@@ -47,7 +47,7 @@ func (s *Service) UpdateContact(ctx context.Context, id publicid.Contact, in Con
 		if err != nil {
 			return err
 		}
-		if err := judge(ctx, c, old); err != nil {
+		if err := Judge(ctx, c, old); err != nil {
 			return err
 		}
 		update := c.Contact.UpdateOne(old)
@@ -94,7 +94,7 @@ func (s *Service) DeleteContact(ctx context.Context, id publicid.Contact) error 
 		if err != nil {
 			return err
 		}
-		if err := judge(ctx, c, old); err != nil {
+		if err := Judge(ctx, c, old); err != nil {
 			return err
 		}
 		c.Audit("deleteContact", id)

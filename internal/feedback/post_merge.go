@@ -78,10 +78,13 @@ func lockMerge(ctx context.Context, c *change.Change, id publicid.Post, sources 
 		return nil, nil, err
 	}
 	target := byID[id]
-	switch {
-	case target == nil:
+	if target == nil {
 		return nil, nil, problem.Missing("post")
-	case target.MergedIntoID != nil:
+	}
+	if err := change.JudgeLoaded(ctx, func() (*Post, error) { return loadPost(ctx, c, id) }); err != nil {
+		return nil, nil, err
+	}
+	if target.MergedIntoID != nil {
 		return nil, nil, problem.New(problem.Conflict, "The post to merge into is merged itself.").
 			With("reason", "target_merged").With("mergedIntoId", target.MergedIntoID)
 	}

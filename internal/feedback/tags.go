@@ -167,12 +167,9 @@ func (s *Service) UpdateTag(ctx context.Context, on publicid.Board, id publicid.
 	}
 	var changed *db.Tag
 	err := s.changes.Run(ctx, func(c *change.Change) error {
-		old, err := c.Tag.Query().Where(tag.ID(id), tag.BoardID(on)).ForUpdate().Only(ctx)
-		if db.IsNotFound(err) {
-			return problem.Missing("tag")
-		}
+		old, err := lockTag(ctx, c, on, id)
 		if err != nil {
-			return errors.Wrap(err, "load the tag")
+			return err
 		}
 		update := c.Tag.UpdateOne(old)
 		if in.Name != nil && *in.Name != old.Name {
@@ -199,16 +196,28 @@ func (s *Service) UpdateTag(ctx context.Context, on publicid.Board, id publicid.
 // DeleteTag removes a tag from its board and from all posts.
 func (s *Service) DeleteTag(ctx context.Context, on publicid.Board, id publicid.Tag) error {
 	return s.changes.Run(ctx, func(c *change.Change) error {
-		n, err := c.Tag.Delete().Where(tag.ID(id), tag.BoardID(on)).Exec(ctx)
+		old, err := lockTag(ctx, c, on, id)
 		if err != nil {
-			return errors.Wrap(err, "delete the tag")
+			return err
 		}
-		if n == 0 {
-			return problem.Missing("tag")
+		if err := c.Tag.DeleteOne(old).Exec(ctx); err != nil {
+			return errors.Wrap(err, "delete the tag")
 		}
 		c.Audit("deleteTag", id)
 		return nil
 	})
+}
+
+// lockTag loads and locks a tag, and checks it against the request's precondition.
+func lockTag(ctx context.Context, c *change.Change, on publicid.Board, id publicid.Tag) (*db.Tag, error) {
+	found, err := c.Tag.Query().Where(tag.ID(id), tag.BoardID(on)).ForUpdate().Only(ctx)
+	if db.IsNotFound(err) {
+		return nil, problem.Missing("tag")
+	}
+	if err != nil {
+		return nil, errors.Wrap(err, "load the tag")
+	}
+	return found, change.Judge(ctx, found)
 }
 
 // mustHaveTags returns the ids without repetitions, oldest tag first. It returns problem.NotFound

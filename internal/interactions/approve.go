@@ -47,6 +47,9 @@ func (s *Service) Approve(ctx context.Context, id publicid.Submission) (*Done, e
 		if done, err = s.appear(ctx, c, at, who, w); err != nil {
 			return err
 		}
+		if err := judge(ctx, c, id); err != nil {
+			return err
+		}
 		c.Audit("approveSubmission", id)
 		return remove(ctx, c, id)
 	})
@@ -122,6 +125,9 @@ func (s *Service) Reject(ctx context.Context, id publicid.Submission, also Also)
 		if !slices.Contains(ids, id) {
 			return problem.Missing("submission")
 		}
+		if err := judge(ctx, c, id); err != nil {
+			return err
+		}
 		rejected, err = c.Submission.Delete().Where(submission.IDIn(ids...)).Exec(ctx)
 		if err != nil {
 			return errors.Wrap(err, "remove the submissions")
@@ -129,6 +135,14 @@ func (s *Service) Reject(ctx context.Context, id publicid.Submission, also Also)
 		return nil
 	})
 	return rejected, err
+}
+
+// judge locks a submission and checks it against the request's precondition, if it has one. A merge
+// may have moved the submission to another post since the use case began.
+func judge(ctx context.Context, c *change.Change, id publicid.Submission) error {
+	return change.JudgeLoaded(ctx, func() (*db.Submission, error) {
+		return onlySubmission(ctx, c.Submission.Query().Where(submission.ID(id)).ForUpdate())
+	})
 }
 
 // remove deletes a submission. If several transactions do so concurrently, all but one get

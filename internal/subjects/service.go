@@ -70,6 +70,9 @@ func (s *Service) Export(ctx context.Context, id publicid.Contact) (*db.SubjectR
 		if err != nil {
 			return err
 		}
+		if err := contacts.Judge(ctx, c, of); err != nil {
+			return err
+		}
 		made, err = c.SubjectRequest.Query().Where(
 			subjectrequest.ContactID(id), subjectrequest.KindEQ(subjectrequest.KindExport),
 			subjectrequest.StatusEQ(subjectrequest.StatusRunning),
@@ -95,6 +98,9 @@ func (s *Service) Erase(ctx context.Context, id publicid.Contact, blank bool) (*
 		}
 		of, err := lockWithLinks(ctx, c, id)
 		if err != nil {
+			return err
+		}
+		if err := contacts.Judge(ctx, c, of); err != nil {
 			return err
 		}
 		if err := endSubmissions(ctx, c, of); err != nil {

@@ -41,6 +41,9 @@ func (s *Service) RotateSecret(ctx context.Context, id publicid.Webhook, overlap
 		if err := s.openURL(old); err != nil {
 			return err
 		}
+		if err := change.Judge(ctx, old); err != nil {
+			return err
+		}
 		at := store.Now()
 		update := c.Webhook.UpdateOneID(id).SetSecretSealed(s.secrets.Seal(id.String(), secret)).SetUpdatedAt(at)
 		// A former secret whose sealing key is lost can't sign, and every attempt would report it
