@@ -46,6 +46,35 @@ func TestACommentIsReadByTheToolThatReads(t *testing.T) {
 	require.Nil(t, reader.make(t, "get_post", arguments)["body"])
 }
 
+func TestAContactIsDeletedOnlyByACallThatNamesTheAction(t *testing.T) {
+	t.Parallel()
+	app := apptest.Start(t, apptest.Options{})
+	n := app.Tenant(t)
+	a := newAgent(t, app, n.Key)
+	contact := object{"contact_id": n.ID(t, "/v1/contacts", object{"name": "Dana"})}
+	unchanged := n.Watch(t)
+	got := a.call(t, "delete_contact", contact)
+	require.Equal(t, "ERR_VALIDATION", got.code(), got.raw)
+	require.Equal(t, []string{"action"}, got.fields())
+	require.Contains(t, got.raw, "the actions are delete, erase")
+	unchanged(t)
+}
+
+func TestAPersonsDataIsExportedByAToolThatDestroysNothing(t *testing.T) {
+	t.Parallel()
+	app := apptest.Start(t, apptest.Options{})
+	n := app.Tenant(t)
+	a := newAgent(t, app, n.Key)
+	created := a.make(t, "create_contact", object{"name": "Dana"})
+	receipt := a.make(t, "create_contact", object{"action": "export", "contact_id": created["id"]})
+	require.Equal(t, "export", receipt["kind"])
+	n.Finished(t, receipt["id"].(string))
+	records := a.call(t, "get_contact", object{"action": "records", "subject_request_id": receipt["id"]})
+	require.Contains(t, records.raw, "Dana")
+	require.Equal(t, "ERR_VALIDATION", a.call(t, "delete_contact", object{"action": "export", "contact_id": created["id"]}).code())
+	require.False(t, *a.everyTool(t)["create_contact"].Annotations.DestructiveHint)
+}
+
 func TestIdentifyLeavesOutTheMetadataThatDoesNotFitByItsToolToo(t *testing.T) {
 	t.Parallel()
 	app := apptest.Start(t, apptest.Options{})

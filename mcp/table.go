@@ -45,10 +45,11 @@ var table = []tool{
 		actions: []action{{"identify", "identifyContact"}, {"batch", "identifyContacts"}},
 	},
 	{
-		name: "create_contact", title: "Create a contact",
+		name: "create_contact", title: "Create a contact, or an export of all about it", standard: true,
 		description: "Use this to add an end-user who must not be there yet; identify_contact is for when you don't " +
-			"know. Returns the new contact, or ERR_CONFLICT if the external_user_id is taken.",
-		actions: []action{{"", "createContact"}},
+			"know. Returns the new contact, or ERR_CONFLICT if the external_user_id is taken. When a person asks for their " +
+			"data, action export collects it all and returns a receipt, which get_contact reads; it is for keys of owners and admins.",
+		actions: []action{{"create", "createContact"}, {"export", "exportContact"}},
 	},
 	{
 		name: "get_contact", title: "Read a contact, or an export of all about it",
@@ -72,12 +73,12 @@ var table = []tool{
 		actions: []action{{"", "updateContact"}},
 	},
 	{
-		name: "delete_contact", title: "Delete or erase a contact, or export it", destroys: true, standard: true,
+		name: "delete_contact", title: "Delete or erase a contact", destroys: true,
 		description: "Use this to remove a contact for good; its posts stay, without it. When a person asks to be forgotten, " +
-			"action erase also erases them from hashes, events and exports (text: blank blanks their posts and comments), " +
-			"and when they ask for their data, export collects it all. There is no way back from delete and erase. " +
-			"delete returns the id, the others a receipt, which get_contact reads. Export and erase are for keys of owners and admins.",
-		actions: []action{{"delete", "deleteContact"}, {"erase", "eraseContact"}, {"export", "exportContact"}},
+			"action erase also erases them from hashes, events and exports (text: blank blanks their posts and comments). " +
+			"There is no way back. delete returns the id, and erase a receipt, which get_contact reads. Erase is for keys " +
+			"of owners and admins.",
+		actions: []action{{"delete", "deleteContact"}, {"erase", "eraseContact"}},
 	},
 	{
 		name: "list_contact_posts", title: "List a contact's posts",
