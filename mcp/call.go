@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"runtime/debug"
 	"strconv"
+	"strings"
 
 	"earshot/api"
 	"earshot/internal/problem"
@@ -52,7 +53,7 @@ func (s *Surface) call(ctx context.Context, g *api.Grant, r *ready, raw json.Raw
 			return
 		}
 		if op, err = r.choose(arguments); err == nil {
-			req, err = op.request(raw, arguments)
+			req, err = op.request(raw, arguments, r.unknown(op, arguments))
 		}
 	}
 	if waited := g.Decode(ctx, len(raw), decode); waited != nil {
@@ -75,7 +76,7 @@ func (s *Surface) run(ctx context.Context, call *api.Call, op *operation, req *r
 		return toolError(err)
 	}
 	if answer.Status >= http.StatusBadRequest {
-		return s.failure(answer)
+		return s.failure(answer, req.unknown)
 	}
 	answer.Body = s.itemErrors(op, answer.Body)
 	body := success(op, answer)
@@ -161,13 +162,14 @@ type envelope[Details any] struct {
 	} `json:"error"`
 }
 
-// failure converts the error of an operation to the tools' names.
-func (s *Surface) failure(answer *api.Answer) result {
+// failure converts the error of an operation to the tools' names. It adds the unknown arguments of
+// the call.
+func (s *Surface) failure(answer *api.Answer, unknown problem.Fields) result {
 	var e envelope[map[string]json.RawMessage]
 	if err := json.Unmarshal(answer.Body, &e); err != nil {
 		return toolError(problem.New(problem.Internal, "Something went wrong on our side."))
 	}
-	p := s.refused(e)
+	p := s.refused(e, unknown)
 	if wait := answer.Header.Get("Retry-After"); wait != "" {
 		p = p.With("retry_after", json.Number(wait)) // in seconds; a batch has used up its rate limit
 	}
@@ -175,7 +177,7 @@ func (s *Surface) failure(answer *api.Answer) result {
 }
 
 // refused converts an error to the tools' names.
-func (s *Surface) refused(e envelope[map[string]json.RawMessage]) *problem.Error {
+func (s *Surface) refused(e envelope[map[string]json.RawMessage], unknown problem.Fields) *problem.Error {
 	p := problem.New(e.Error.Code, s.contract.prose(e.Error.Message))
 	for name, value := range e.Error.Details {
 		p = p.With(Snake(name), value)
@@ -186,7 +188,7 @@ func (s *Surface) refused(e envelope[map[string]json.RawMessage]) *problem.Error
 	}
 	var fields problem.Fields
 	if json.Unmarshal(e.Error.Details["fields"], &fields) == nil {
-		p, _ = problem.As(s.fields(fields).Err())
+		p, _ = problem.As(s.fields(fields, unknown).Err())
 	}
 	return p
 }
@@ -205,17 +207,25 @@ func (s *Surface) itemErrors(op *operation, answer []byte) []byte {
 	for i, item := range body.Data {
 		var e envelope[map[string]json.RawMessage]
 		if json.Unmarshal(item, &e) == nil && e.Error.Code != "" {
-			body.Data[i] = toolError(s.refused(e)).body
+			body.Data[i] = toolError(s.refused(e, nil)).body
 		}
 	}
 	answer, _ = json.Marshal(body) // never fails: the JSON was read before
 	return answer
 }
 
-// fields converts the errors of a validation.
-func (s *Surface) fields(all problem.Fields) (bad problem.Fields) {
+// fields converts the errors of a validation. The unknown arguments replace the refusal that they
+// caused.
+func (s *Surface) fields(all, unknown problem.Fields) (bad problem.Fields) {
 	for _, f := range all {
-		bad.Add(path(f.Field), f.Rule, "%s", s.contract.prose(f.Message))
+		switch {
+		case f.Field == refusal:
+			bad = append(bad, unknown...)
+		case f.Rule == "unknown":
+			bad.Add(given(f.Field), f.Rule, "%s", s.contract.prose(strings.ReplaceAll(f.Message, foreign, "")))
+		default:
+			bad.Add(path(f.Field), f.Rule, "%s", s.contract.prose(f.Message))
+		}
 	}
 	return bad
 }

@@ -41,6 +41,15 @@ func (c *contract) prose(text string) string {
 	})
 }
 
+// foreign marks a member that is spelled as in the contract, so that the API does not know it either.
+const foreign = "rest:"
+
+// given converts the path of a member that the API does not know. Its own name stays as it was given.
+func given(field string) string {
+	at := strings.LastIndex(field, ".") + 1
+	return path(field[:at]) + strings.TrimPrefix(field[at:], foreign)
+}
+
 // path converts the path of a value, for example body.text or tagIds[2].
 func path(field string) string {
 	parts := strings.Split(field, ".")

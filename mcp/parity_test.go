@@ -341,7 +341,7 @@ func (s *sides) allFlaws(good step) (tried int) {
 		}
 	}
 	for _, name := range o.names() {
-		if _, inPath := all[name]; inPath {
+		if _, inPath := all[name]; inPath || name == "If-None-Match" { // a tool stores no earlier answer
 			continue
 		}
 		inHeader := o.Parameters.GetByInAndName("header", name) != nil
@@ -360,8 +360,7 @@ func (s *sides) allFlaws(good step) (tried int) {
 		all[name] = wrong[0]
 	}
 	s.do(step{operation: good.operation, with: all}, "everything wrong at once")
-	s.flawed(good, "nonsense", 1)
-	return tried + 2
+	return tried + 1
 }
 
 func (s *sides) flawed(good step, name string, value any) {

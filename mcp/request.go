@@ -2,6 +2,8 @@ package mcp
 
 import (
 	"encoding/json"
+	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -19,7 +21,14 @@ type request struct {
 	query        url.Values
 	headers      http.Header
 	body         []byte
+	// unknown are the failures of arguments that the operation does not take. The API refuses such a
+	// request.
+	unknown problem.Fields
 }
+
+// refusal is a query parameter that no operation has. The API refuses a request with it, and lists
+// all other failures of the request.
+const refusal = "unknown_arguments"
 
 func (r *request) target() string {
 	if len(r.query) == 0 {
@@ -60,6 +69,33 @@ func (r *ready) names() words {
 	return all
 }
 
+// unknown returns a failure for each argument that the operation does not take.
+func (r *ready) unknown(op *operation, arguments map[string]json.RawMessage) (bad problem.Fields) {
+	for _, name := range slices.Sorted(maps.Keys(arguments)) {
+		switch {
+		case op.input.Properties[name] != nil:
+		case name == "action" && len(r.actions) > 1:
+		case pieces[name] != nil && !r.writes():
+		default:
+			bad = append(bad, problem.Field{Field: name, Rule: "unknown", Message: r.takes(op)})
+		}
+	}
+	return bad
+}
+
+// takes says which arguments an operation takes.
+func (r *ready) takes(op *operation) string {
+	asked := "this tool"
+	if len(r.actions) > 1 {
+		asked = "the action " + r.names()[slices.Index(r.operations, op)]
+	}
+	all := words(slices.Sorted(maps.Keys(op.input.Properties)))
+	if len(all) == 0 {
+		all = words{"none"}
+	}
+	return fmt.Sprintf("is not an argument of %s, which takes %s", asked, all)
+}
+
 // nobody replaces an invalid id in a path. No resource has this id.
 const nobody = "-"
 
@@ -67,8 +103,11 @@ const nobody = "-"
 var word = regexp.MustCompile(`^\w+$`)
 
 // request makes the operation's request from the arguments.
-func (o *operation) request(raw json.RawMessage, arguments map[string]json.RawMessage) (*request, error) {
-	req := &request{method: o.method, path: o.path, query: url.Values{}, headers: http.Header{}}
+func (o *operation) request(raw json.RawMessage, arguments map[string]json.RawMessage, unknown problem.Fields) (*request, error) {
+	req := &request{method: o.method, path: o.path, query: url.Values{}, headers: http.Header{}, unknown: unknown}
+	if len(unknown) > 0 {
+		req.query.Set(refusal, "")
+	}
 	var bad problem.Fields
 	for _, p := range o.parameters {
 		value, given, ok := p.text(arguments[Snake(p.name)])
@@ -90,10 +129,13 @@ func (o *operation) request(raw json.RawMessage, arguments map[string]json.RawMe
 			req.query.Set(p.name, value)
 		}
 	}
+	if len(bad) > 0 {
+		return nil, append(bad, unknown...).Err()
+	}
 	if o.body != nil {
 		req.body = o.body.inward(raw)
 	}
-	return req, bad.Err()
+	return req, nil
 }
 
 func (p parameter) kind() string {

@@ -52,9 +52,10 @@ func (s *shape) add(name string, of *shape) {
 // outward converts the contract's names to the tools' names.
 func (s *shape) outward(raw []byte) []byte { return s.rename(raw, true) }
 
-// inward converts the tools' names to the contract's names. Other members are left out, because the
-// contract ignores unknown names. The contract's own spelling is left out too.
-func (s *shape) inward(raw []byte) []byte { return s.rename(raw, false) }
+// inward makes a body from a tool's arguments, in the contract's names. It leaves out arguments that
+// do not belong to the body. A member further inside that the tools do not know stays, so that the API
+// judges it, even if it has the contract's spelling.
+func (s *shape) inward(raw []byte) []byte { return s.object(raw, false, false) }
 
 // rename converts the names that the shape holds, in valid JSON. The rest is copied byte for byte,
 // which preserves numbers and the order of keys.
@@ -64,7 +65,7 @@ func (s *shape) rename(raw []byte, out bool) []byte {
 	case s == nil || len(raw) == 0:
 		return raw
 	case raw[0] == '{' && s.members != nil:
-		return s.object(raw, out)
+		return s.object(raw, out, true)
 	case raw[0] == '[' && s.items != nil:
 		return s.list(raw, out)
 	default:
@@ -72,7 +73,8 @@ func (s *shape) rename(raw []byte, out bool) []byte {
 	}
 }
 
-func (s *shape) object(raw []byte, out bool) []byte {
+// object converts an object. Unknown members are left out unless keep is true.
+func (s *shape) object(raw []byte, out, keep bool) []byte {
 	var b bytes.Buffer
 	b.WriteByte('{')
 	d := json.NewDecoder(bytes.NewReader(raw))
@@ -84,14 +86,20 @@ func (s *shape) object(raw []byte, out bool) []byte {
 			return raw // not JSON; the reader of the result reports it
 		}
 		name := token.(string)
-		of, known := s.ours[name]
+		names, others := s.ours, s.members
 		if out {
-			if of, known = s.members[name]; !known {
-				of, known = member{name: name}, true
-			}
+			names, others = s.members, nil
 		}
-		if !known {
+		of, known := names[name]
+		_, spelledAsInContract := others[name]
+		switch {
+		case known:
+		case !keep:
 			continue
+		case spelledAsInContract:
+			of = member{name: foreign + name}
+		default:
+			of = member{name: name}
 		}
 		if b.Len() > 1 {
 			b.WriteByte(',')

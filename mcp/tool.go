@@ -75,7 +75,7 @@ func (r *ready) input() *openapi3.Schema {
 	if !r.writes() {
 		maps.Copy(schema.Properties, pieces)
 	}
-	return schema
+	return schema.WithoutAdditionalProperties()
 }
 
 // addArguments adds the arguments of several actions.
