@@ -101,8 +101,8 @@ func TestAnArgumentThatTheActionDoesNotTakeIsRefusedWithTheArgumentsThatItTakes(
 			[]string{"offset unknown", "part unknown"}, "of the action delete, which takes ",
 		},
 		"beside a missing member of the body": {
-			"manage_post", object{"action": "create", "board_id": board, "status": "planned", "body": object{}, "votes": 7},
-			[]string{"status unknown", "votes unknown", "title required", "body.text required"}, "of the action create, which takes ",
+			"manage_post", object{"action": "create", "board_id": board, "status": "planned", "body": object{"text": 7}, "votes": 7},
+			[]string{"status unknown", "votes unknown", "title required", "body.text type"}, "of the action create, which takes ",
 		},
 		"beside a wrong filter": {
 			"search_posts", object{"board_id": board, "limit": "x", "board": board}, []string{"board unknown", "limit type"}, "of the action posts, ",

@@ -214,14 +214,7 @@ func (b *Bridge) refuse(id json.RawMessage, answer *api.Answer, err error) {
 			data["retry_after"] = seconds
 		}
 	}
-	if id == nil {
-		id = json.RawMessage("null")
-	}
-	line, _ := json.Marshal(map[string]any{ // never fails: the id was read from JSON
-		"jsonrpc": "2.0", "id": id,
-		"error": map[string]any{"code": refusedCode, "message": words, "data": data},
-	})
-	b.write(line)
+	b.write(rpcError(id, refusedCode, words, data))
 }
 
 // RetryAfter returns the delay until the next attempt in whole seconds. The header has a number of

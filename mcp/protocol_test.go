@@ -1,8 +1,12 @@
 package mcp_test
 
 import (
+	"bufio"
 	"encoding/json"
+	"fmt"
+	"io"
 	"maps"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -198,6 +202,95 @@ func TestInvalidMessagesAreRefusedAndChangeNothing(t *testing.T) {
 		require.Equal(t, http.MethodPost, a.Header.Get("Allow"))
 	}
 	unchanged(t)
+}
+
+func TestAMessageThatIsNoValidCallGetsAnErrorOfJSONRPC(t *testing.T) {
+	t.Parallel()
+	app := apptest.Start(t, apptest.Options{})
+	n := app.Tenant(t)
+	const unknown, invalid, broken = -32601, -32600, -32700
+	for name, bad := range map[string]struct {
+		message any
+		header  []string
+		status  int
+		code    int
+		id      string
+	}{
+		"an unknown method":            {message: `{"jsonrpc":"2.0","id":1,"method":"foo/bar"}`, status: 200, code: unknown, id: "1"},
+		"an optional method":           {message: `{"jsonrpc":"2.0","id":"a","method":"tasks/list","params":{}}`, status: 200, code: unknown, id: `"a"`},
+		"an unknown method in a batch": {message: `[{"jsonrpc":"2.0","id":1,"method":"foo/bar"}]`, status: 400, code: unknown, id: "null"},
+		"broken JSON":                  {message: `{"jsonrpc":"2.0","id":1,`, status: 400, code: broken, id: "null"},
+		"nothing":                      {message: "", status: 400, code: broken, id: "null"},
+		"no message":                   {message: "{}", status: 400, code: invalid, id: "null"},
+		"an empty batch":               {message: "[]", status: 400, code: invalid, id: "null"},
+		"a number":                     {message: "7", status: 400, code: invalid, id: "null"},
+		"another version of JSON-RPC":  {message: `{"jsonrpc":"1.0","id":-1,"method":"ping"}`, status: 400, code: invalid, id: "-1"},
+		"an id that is an object":      {message: `{"jsonrpc":"2.0","id":{},"method":"ping"}`, status: 400, code: invalid, id: "null"},
+		"a call without parameters":    {message: `{"jsonrpc":"2.0","id":1,"method":"tools/call"}`, status: 400, code: invalid, id: "1"},
+		"deep nesting": {
+			message: `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":` + strings.Repeat("[", 2000) + strings.Repeat("]", 2000) + `}}`,
+			status:  400, code: invalid, id: "1",
+		},
+		"an answer that the client can't read": {message: listTools, header: []string{"Accept", "text/html"}, status: 400, code: invalid, id: "7"},
+		"another media type":                   {message: listTools, header: []string{"Content-Type", "text/plain"}, status: 415, code: invalid, id: "7"},
+		"an unknown version of the protocol": {
+			message: listTools, header: []string{"Mcp-Protocol-Version", "1999-01-01"}, status: 400, code: invalid, id: "7",
+		},
+		"too large a message": {
+			message: `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":"` + strings.Repeat("x", 4<<20) + `"}}`, status: 413, code: invalid, id: "null",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := post(t, n, bad.message, bad.header...)
+			require.Equal(t, bad.status, a.Status, "%s", a.Raw)
+			require.Equal(t, "application/json", a.Header.Get("Content-Type"), "%s", a.Raw)
+			var got struct {
+				JSONRPC string
+				ID      json.RawMessage
+				Error   struct {
+					Code    int
+					Message string
+				}
+			}
+			require.NoError(t, json.Unmarshal(a.Raw, &got))
+			require.Equal(t, "2.0", got.JSONRPC)
+			require.Equal(t, bad.id, string(got.ID))
+			require.Equal(t, bad.code, got.Error.Code)
+			require.NotEmpty(t, got.Error.Message)
+		})
+	}
+}
+
+func TestAMessageThatIsCutOffGetsAnErrorOfJSONRPC(t *testing.T) {
+	t.Parallel()
+	app := apptest.Start(t, apptest.Options{})
+	n := app.Tenant(t)
+	c, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", strings.TrimPrefix(app.URL, "http://"))
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = c.Close() })
+	_, err = fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\n"+
+		"Content-Length: 1000\r\n\r\n{\"jsonrpc\":", mcp.Path, n.Key)
+	require.NoError(t, err)
+	require.NoError(t, c.(*net.TCPConn).CloseWrite())
+	answer, err := http.ReadResponse(bufio.NewReader(c), nil)
+	require.NoError(t, err)
+	defer answer.Body.Close()
+	raw, err := io.ReadAll(answer.Body)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusBadRequest, answer.StatusCode)
+	require.JSONEq(t, `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"the message could not be read to its end"}}`, string(raw))
+}
+
+func TestANotificationGetsNoErrorOfJSONRPC(t *testing.T) {
+	t.Parallel()
+	n := apptest.Start(t, apptest.Options{}).Tenant(t)
+	a := post(t, n, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	require.Equal(t, http.StatusAccepted, a.Status)
+	require.Empty(t, a.Raw)
+	a = post(t, n, `{"jsonrpc":"2.0","method":"notifications/unheard_of"}`)
+	require.Equal(t, http.StatusBadRequest, a.Status)
+	require.NotContains(t, string(a.Raw), "jsonrpc")
 }
 
 // An idle stream would occupy a connection and prevent a process from stopping.

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/go-faster/errors"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"earshot/api"
@@ -35,17 +36,19 @@ func (s *Surface) shortcut(protocol http.Handler) func(http.ResponseWriter, *htt
 		var tooLarge *http.MaxBytesError
 		switch {
 		case errors.As(err, &tooLarge):
-			http.Error(w, fmt.Sprintf("the message has more than %d bytes", maxRequest), http.StatusRequestEntityTooLarge)
+			refuse(w, http.StatusRequestEntityTooLarge, nil, jsonrpc.CodeInvalidRequest, fmt.Sprintf("the message has more than %d bytes", maxRequest))
 			return
 		case err != nil:
-			http.Error(w, "the message could not be read to its end", http.StatusBadRequest)
+			refuse(w, http.StatusBadRequest, nil, jsonrpc.CodeParseError, "the message could not be read to its end")
 			return
 		}
 		id, tool, arguments, ok := s.plainCall(r, body)
 		if !ok {
 			r = r.WithContext(context.WithValue(r.Context(), grantKey{}, g))
 			r.Body = io.NopCloser(bytes.NewReader(body))
-			protocol.ServeHTTP(w, r)
+			answer := &refusals{ResponseWriter: w, message: body}
+			protocol.ServeHTTP(answer, r)
+			answer.answer()
 			return
 		}
 		got := s.call(r.Context(), g, tool, arguments)
