@@ -67,11 +67,29 @@ func (s *Surface) call(ctx context.Context, g *api.Grant, r *ready, raw json.Raw
 
 // run runs the operation of a call.
 func (s *Surface) run(ctx context.Context, call *api.Call, op *operation, req *request, arguments map[string]json.RawMessage) result {
-	answer, err := call.Run(ctx, req.method, req.target(), req.headers, req.body)
+	got := s.perform(ctx, call, op, req)
 	note := ""
-	if err == nil && op.next() != "" {
-		answer, note, err = fitting(ctx, call, op, req, answer)
+	if op.next() != "" {
+		got, note = s.fitting(ctx, call, op, req, got)
 	}
+	if got.failed {
+		return got
+	}
+	if _, asked := arguments["part"]; asked && !op.writes() {
+		return piece(got.body, arguments)
+	}
+	if len(got.body) > MaxAnswer {
+		got.body, note = shortened(got.body, op.answer)
+	}
+	if note != "" {
+		got.body = with(got.body, "note", note)
+	}
+	return got
+}
+
+// perform runs an operation once. Its answer is in the tools' names, and may be too large.
+func (s *Surface) perform(ctx context.Context, call *api.Call, op *operation, req *request) result {
+	answer, err := call.Run(ctx, req.method, req.target(), req.headers, req.body)
 	if err != nil {
 		return toolError(err)
 	}
@@ -79,17 +97,7 @@ func (s *Surface) run(ctx context.Context, call *api.Call, op *operation, req *r
 		return s.failure(answer, req.unknown)
 	}
 	answer.Body = s.itemErrors(op, answer.Body)
-	body := success(op, answer)
-	if _, asked := arguments["part"]; asked && !op.writes() {
-		return piece(body, arguments)
-	}
-	if len(body) > MaxAnswer {
-		body, note = shortened(body, op.answer)
-	}
-	if note != "" {
-		body = with(body, "note", note)
-	}
-	return result{body: body}
+	return result{body: success(op, answer)}
 }
 
 // success returns the operation's data in the tools' names.
@@ -112,29 +120,27 @@ func with(body []byte, name string, value any) []byte {
 
 // fitting requests fewer items if a page is larger than MaxAnswer. The cursor of the smaller page
 // leads to the rest.
-func fitting(ctx context.Context, call *api.Call, op *operation, req *request, page *api.Answer) (_ *api.Answer, note string, err error) {
+func (s *Surface) fitting(ctx context.Context, call *api.Call, op *operation, req *request, page result) (_ result, note string) {
 	// Without a limit, some lists return more items than the limit parameter accepts.
 	most := math.MaxInt
 	if limit := op.input.Properties["limit"].Value.Max; limit != nil {
 		most = int(*limit)
 	}
-	for page.Status == http.StatusOK && len(page.Body) > MaxAnswer {
-		n, all := fits(page.Body)
+	for !page.failed && len(page.body) > MaxAnswer {
+		n, all := fits(page.body)
 		if all <= 1 {
 			break
 		}
 		n = min(n, most)
 		req.query.Set("limit", strconv.Itoa(n))
 		note = fmt.Sprintf("Only %d items, because more would be over %d KiB; %s leads to the rest.", n, MaxAnswer>>10, op.next())
-		if page, err = call.Run(ctx, req.method, req.target(), nil, nil); err != nil {
-			return nil, "", err
-		}
+		page = s.perform(ctx, call, op, req)
 	}
-	return page, note, nil
+	return page, note
 }
 
 // fits returns the number of items that fit into an answer, at least one, and the number of all
-// items.
+// items. It counts them in the tools' names, which are longer than the API's.
 func fits(page []byte) (n, all int) {
 	var p struct {
 		Data []json.RawMessage `json:"data"`
@@ -142,11 +148,13 @@ func fits(page []byte) (n, all int) {
 	if json.Unmarshal(page, &p) != nil {
 		return 1, 1
 	}
-	// Room for the cursor, the note, and names that underscores make longer.
-	const room = MaxAnswer - 4096
-	size := 0
-	for n < len(p.Data) && size+len(p.Data[n]) <= room {
-		size += len(p.Data[n])
+	// Room for the note, and for a cursor where there was none.
+	room := MaxAnswer - 2048 - len(page)
+	for _, item := range p.Data {
+		room += len(item)
+	}
+	for n < len(p.Data) && len(p.Data[n]) <= room {
+		room -= len(p.Data[n])
 		n++
 	}
 	// Fewer items than before, so that repeated requests come to an end.

@@ -51,6 +51,56 @@ func TestALongListIsReadPageByPageAndEachAnswerStaysUnderItsSize(t *testing.T) {
 	require.Greater(t, pages, 4)
 }
 
+func TestAPageSlightlyOverTheSizeLosesRowsAndNoTexts(t *testing.T) {
+	t.Parallel()
+	app := apptest.Start(t, apptest.Options{Environ: []string{"EARSHOT_RATE_LIMIT=10000"}})
+	n := app.Tenant(t)
+	a := newAgent(t, app, n.Key)
+	board := n.ID(t, "/v1/boards", object{"name": "Ideas"})
+	list := "/v1/boards/" + board + "/posts?limit=100"
+	const posts = 100
+	write := func(i, length int) {
+		n.ID(t, "/v1/boards/"+board+"/posts", object{"title": fmt.Sprintf("Post %03d", i), "body": object{"text": strings.Repeat("x", length)}})
+	}
+	// The page fits with the API's names, and not with the tools' names.
+	write(0, 1)
+	row := len(n.Do(t, "GET", list, nil).Raw) - len(`{"data":[],"nextCursor":null}`)
+	length := (mcp.MaxAnswer-700)/posts - row
+	require.Positive(t, length)
+	for i := 1; i < posts; i++ {
+		write(i, length)
+	}
+	require.LessOrEqual(t, len(n.Do(t, "GET", list, nil).Raw), mcp.MaxAnswer)
+
+	page := a.call(t, "search_posts", object{"board_id": board, "sort": "newest", "limit": posts})
+	require.LessOrEqual(t, len(page.raw), mcp.MaxAnswer)
+	rows := page.body["data"].([]any)
+	require.Less(t, len(rows), posts)
+	require.Greater(t, len(rows), 90)
+	for _, row := range rows {
+		require.Len(t, row.(object)["body"].(object)["text"], length)
+	}
+	require.Equal(t, fmt.Sprintf("Only %d items, because more would be over 64 KiB; next_cursor leads to the rest.", len(rows)), page.body["note"])
+	rest := a.call(t, "search_posts", object{"board_id": board, "sort": "newest", "limit": posts, "cursor": page.body["next_cursor"]})
+	require.Len(t, rest.body["data"], posts-len(rows))
+	require.Nil(t, rest.body["next_cursor"])
+}
+
+func TestANoteNamesAFewOfTheValuesThatAreLeftOut(t *testing.T) {
+	t.Parallel()
+	app := apptest.Start(t, apptest.Options{})
+	a := newAgent(t, app, app.Tenant(t).Key)
+	var contacts []any
+	for i := range 60 {
+		contacts = append(contacts, object{"external_user_id": fmt.Sprint(i), "metadata": object{"a": strings.Repeat("x", 1500)}})
+	}
+	got := a.call(t, "identify_contact", object{"action": "batch", "contacts": contacts})
+	require.False(t, got.failed, got.raw)
+	require.LessOrEqual(t, len(got.raw), mcp.MaxAnswer)
+	require.Equal(t, 5, strings.Count(got.body["note"].(string), " bytes)"))
+	require.Contains(t, got.body["note"], " and 55 more like these")
+}
+
 func TestABoardsTagsComeWholeAndInPartsWhereTheyAreMore(t *testing.T) {
 	t.Parallel()
 	app := apptest.Start(t, apptest.Options{Environ: []string{"EARSHOT_RATE_LIMIT=10000"}})

@@ -3,6 +3,8 @@ package mcp
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -15,6 +17,9 @@ import (
 // A single resource may be larger than an answer: metadata and documents have up to 256 KiB, and a
 // delivery contains its payload. Its large values are then cut or left out. The tools that read
 // return them piece by piece.
+
+// maxNamed is the number of values that a note names. Each of them takes a call to read.
+const maxNamed = 5
 
 // maxLeaf bounds a value in an answer that is too large. The bound shrinks if there are many
 // values.
@@ -37,8 +42,12 @@ func shortened(body []byte, s *shape) (short []byte, note string) {
 		cut = nil
 		short = s.cut(body, "", leaf, &cut)
 	}
+	named := strings.Join(cut[:min(len(cut), maxNamed)], ", ")
+	if more := len(cut) - maxNamed; more > 0 {
+		named += fmt.Sprintf(" and %d more like these", more)
+	}
 	return short, fmt.Sprintf("Too large for an answer of %d KiB, so these values are cut or left out: %s. Read one with "+
-		"the same arguments and part, from the tool that reads it.", MaxAnswer>>10, strings.Join(cut, ", "))
+		"the same arguments and part, from the tool that reads it.", MaxAnswer>>10, named)
 }
 
 // cut shortens an answer in the tools' names. Objects and lists of the caller become empty, and
@@ -50,8 +59,8 @@ func (s *shape) cut(raw []byte, at string, leaf int, done *[]string) []byte {
 	case len(raw) <= leaf:
 		return raw
 	case s != nil && s.ours != nil && json.Unmarshal(raw, &members) == nil:
-		for name, value := range members {
-			members[name] = s.ours[name].shape.cut(value, strings.TrimPrefix(at+"."+name, "."), leaf, done)
+		for _, name := range slices.Sorted(maps.Keys(members)) {
+			members[name] = s.ours[name].shape.cut(members[name], strings.TrimPrefix(at+"."+name, "."), leaf, done)
 		}
 		raw, _ = json.Marshal(members) // never fails: the JSON was read before
 		return raw
