@@ -30,33 +30,51 @@ func (s *server) IdentifyContact(ctx context.Context, r gen.IdentifyContactReque
 }
 
 func (s *server) IdentifyContacts(ctx context.Context, r gen.IdentifyContactsRequestObject) (gen.IdentifyContactsResponseObject, error) {
-	refused, in := refusedItems(ctx), make([]contacts.Identification, len(r.Body.Contacts))
-	for i, c := range r.Body.Contacts {
-		in[i] = contacts.Identification{ExternalUserID: c.ExternalUserID, Traits: traits(c.ContactTraits), Refused: refused[i]}
-	}
 	memory, _ := ctx.Value(answerMemoryKey).(*page.Reservation)
-	done, err := s.Contacts.IdentifyContacts(ctx, in, memory)
+	done, err := s.Contacts.IdentifyContacts(ctx, contactItems(ctx, r.Body.Contacts), memory)
 	if err != nil {
 		return nil, err
 	}
+	return gen.IdentifyContacts200JSONResponse{Data: s.contactResults(ctx, done)}, nil
+}
+
+func (s *server) UpsertContacts(ctx context.Context, r gen.UpsertContactsRequestObject) (gen.UpsertContactsResponseObject, error) {
+	memory, _ := ctx.Value(answerMemoryKey).(*page.Reservation)
+	done, err := s.Contacts.UpsertContacts(ctx, contactItems(ctx, r.Body.Contacts), memory)
+	if err != nil {
+		return nil, err
+	}
+	return gen.UpsertContacts200JSONResponse{Data: s.contactResults(ctx, done)}, nil
+}
+
+func contactItems(ctx context.Context, all []gen.IdentifyContactRequest) []contacts.Identification {
+	refused, in := refusedItems(ctx), make([]contacts.Identification, len(all))
+	for i, c := range all {
+		in[i] = contacts.Identification{ExternalUserID: c.ExternalUserID, Traits: traits(c.ContactTraits), Refused: refused[i]}
+	}
+	return in
+}
+
+// contactResults converts the results of a batch.
+func (s *server) contactResults(ctx context.Context, done []contacts.Identified) []gen.IdentifiedContact {
 	var ids []fmt.Stringer
-	answer := gen.IdentifyContacts200JSONResponse{Data: make([]gen.IdentifiedContact, len(done))}
+	results := make([]gen.IdentifiedContact, len(done))
 	var told *problem.Error
 	var last error
 	for i, d := range done {
 		if d.Err == nil {
 			one := contact(d.Contact)
-			answer.Data[i].Contact, answer.Data[i].Created = &one, &d.Created
+			results[i].Contact, results[i].Created = &one, &d.Created
 			ids = append(ids, d.Contact.ID)
 			continue
 		}
 		if last == nil || !errors.Is(d.Err, last) { // an error of several items is logged once
 			last, told = d.Err, s.problemOf(ctx.(*gin.Context), d.Err)
 		}
-		answer.Data[i].Error = &gen.ErrorBody{Code: gen.ErrorCode(told.Code), Message: told.Message, Details: told.Details}
+		results[i].Error = &gen.ErrorBody{Code: gen.ErrorCode(told.Code), Message: told.Message, Details: told.Details}
 	}
 	change.Touch(ctx, "contactIds", ids...)
-	return answer, nil
+	return results
 }
 
 func (s *server) GetContact(ctx context.Context, r gen.GetContactRequestObject) (gen.GetContactResponseObject, error) {

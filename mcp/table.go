@@ -67,10 +67,11 @@ var table = []tool{
 		actions: []action{{"contacts", "listContacts"}, {"subscribers", "listSubscribers"}},
 	},
 	{
-		name: "update_contact", title: "Change a contact", destroys: true, repeats: true,
+		name: "update_contact", title: "Change contacts", destroys: true, repeats: true, standard: true,
 		description: "Use this to overwrite traits of a contact: a given trait is set, null empties it, and the others " +
-			"stay. metadata is replaced as a whole, so read it first. Returns the contact.",
-		actions: []action{{"", "updateContact"}},
+			"stay. metadata is replaced as a whole, so read it first. Returns the contact. Action batch does so by your own ids " +
+			"for up to 100 at once, creates contacts that are missing, and returns created and the contact, or an error, for each.",
+		actions: []action{{"update", "updateContact"}, {"batch", "upsertContacts"}},
 	},
 	{
 		name: "delete_contact", title: "Delete or erase a contact", destroys: true,

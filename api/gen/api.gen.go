@@ -2463,6 +2463,12 @@ type UpdateWebhookRequest struct {
 	URL *WebhookURL `json:"url,omitempty"`
 }
 
+// UpsertContactsRequest defines model for UpsertContactsRequest.
+type UpsertContactsRequest struct {
+	// Contacts The contacts to create or update. Each item is validated separately, and its result has its error.
+	Contacts []IdentifyContactRequest `json:"contacts"`
+}
+
 // User A member of the organization.
 type User struct {
 	// Email The member's e-mail address.
@@ -3193,6 +3199,9 @@ type UpdateCommentJSONRequestBody = UpdateCommentRequest
 // CreateContactJSONRequestBody defines body for CreateContact for application/json ContentType.
 type CreateContactJSONRequestBody = CreateContactRequest
 
+// UpsertContactsJSONRequestBody defines body for UpsertContacts for application/json ContentType.
+type UpsertContactsJSONRequestBody = UpsertContactsRequest
+
 // IdentifyContactJSONRequestBody defines body for IdentifyContact for application/json ContentType.
 type IdentifyContactJSONRequestBody = IdentifyContactRequest
 
@@ -3324,6 +3333,9 @@ type ServerInterface interface {
 	// CreateContact Create a contact
 	// (POST /v1/contacts)
 	CreateContact(c *gin.Context)
+	// UpsertContacts Create or update up to 100 contacts
+	// (POST /v1/contacts/batch)
+	UpsertContacts(c *gin.Context)
 	// IdentifyContact Identify a contact
 	// (POST /v1/contacts/identify)
 	IdentifyContact(c *gin.Context)
@@ -4452,6 +4464,19 @@ func (siw *ServerInterfaceWrapper) CreateContact(c *gin.Context) {
 	}
 
 	siw.Handler.CreateContact(c)
+}
+
+// UpsertContacts operation middleware
+func (siw *ServerInterfaceWrapper) UpsertContacts(c *gin.Context) {
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.UpsertContacts(c)
 }
 
 // IdentifyContact operation middleware
@@ -6089,6 +6114,7 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.POST(options.BaseURL+"/v1/contacts/:contactId/erase", wrapper.EraseContact)
 	router.POST(options.BaseURL+"/v1/contacts/:contactId/export", wrapper.ExportContact)
 	router.GET(options.BaseURL+"/v1/contacts/:contactId/posts", wrapper.ListContactPosts)
+	router.POST(options.BaseURL+"/v1/contacts/batch", wrapper.UpsertContacts)
 	router.POST(options.BaseURL+"/v1/contacts/identify", wrapper.IdentifyContact)
 	router.POST(options.BaseURL+"/v1/contacts/identify/batch", wrapper.IdentifyContacts)
 	router.GET(options.BaseURL+"/v1/events", wrapper.ListEvents)
@@ -6745,6 +6771,28 @@ func (response CreateContact201JSONResponse) VisitCreateContactResponse(w http.R
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type UpsertContactsRequestObject struct {
+	Body *UpsertContactsJSONRequestBody
+}
+
+type UpsertContactsResponseObject interface {
+	VisitUpsertContactsResponse(w http.ResponseWriter) error
+}
+
+type UpsertContacts200JSONResponse IdentifiedContactsEnvelope
+
+func (response UpsertContacts200JSONResponse) VisitUpsertContactsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
 }
@@ -8065,6 +8113,9 @@ type StrictServerInterface interface {
 	// CreateContact Create a contact
 	// (POST /v1/contacts)
 	CreateContact(ctx context.Context, request CreateContactRequestObject) (CreateContactResponseObject, error)
+	// UpsertContacts Create or update up to 100 contacts
+	// (POST /v1/contacts/batch)
+	UpsertContacts(ctx context.Context, request UpsertContactsRequestObject) (UpsertContactsResponseObject, error)
 	// IdentifyContact Identify a contact
 	// (POST /v1/contacts/identify)
 	IdentifyContact(ctx context.Context, request IdentifyContactRequestObject) (IdentifyContactResponseObject, error)
@@ -9215,6 +9266,48 @@ func (sh *strictHandler) CreateContact(ctx *gin.Context) {
 		sh.options.HandlerErrorFunc(ctx, err)
 	} else if validResponse, ok := response.(CreateContactResponseObject); ok {
 		if err := validResponse.VisitCreateContactResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// UpsertContacts operation middleware
+func (sh *strictHandler) UpsertContacts(ctx *gin.Context) {
+	var request UpsertContactsRequestObject
+
+	var body UpsertContactsJSONRequestBody
+	var err error
+	// A request validator built on kin-openapi's openapi3filter with
+	// KeepValidatedValue leaves the value it validated on the body. Bind
+	// that value, matching member names exactly, so the handler receives
+	// what was validated instead of a second, case-insensitive decode.
+	if vb, ok := ctx.Request.Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+		err = ctx.ShouldBindJSON(&body)
+	} else if binding.Validator != nil {
+		// ShouldBindJSON runs the struct validator after decoding; keep that.
+		err = binding.Validator.ValidateStruct(&body)
+	}
+	if err != nil {
+		sh.options.RequestErrorHandlerFunc(ctx, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.UpsertContacts(ctx, request.(UpsertContactsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "UpsertContacts")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(UpsertContactsResponseObject); ok {
+		if err := validResponse.VisitUpsertContactsResponse(ctx.Writer); err != nil {
 			sh.options.ResponseErrorHandlerFunc(ctx, err)
 		}
 	} else if response != nil {

@@ -69,21 +69,29 @@ func Judge(ctx context.Context, c *change.Change, found *db.Contact) error {
 // organization, so the cap is exact under concurrent requests. An organization without a cap takes
 // no lock.
 func (s *Service) mustHaveRoom(ctx context.Context, c *change.Change) error {
-	limit := s.capOf(c.Caller.Organization.Plan)
-	if limit == 0 {
-		return nil
-	}
-	if err := c.LockOrganization(ctx); err != nil {
+	limit, n, err := s.lockAndCount(ctx, c)
+	if err != nil {
 		return err
 	}
-	n, err := c.Contact.Query().Count(ctx)
-	if err != nil {
-		return errors.Wrap(err, "count contacts")
-	}
-	if n >= limit {
+	if limit > 0 && n >= limit {
 		return problem.OverPlan("contact", limit, n)
 	}
 	return nil
+}
+
+// lockAndCount locks the organization and returns the plan's cap and the number of contacts. Without
+// a cap it returns zeros.
+func (s *Service) lockAndCount(ctx context.Context, c *change.Change) (limit, n int, err error) {
+	if limit = s.capOf(c.Caller.Organization.Plan); limit == 0 {
+		return 0, 0, nil
+	}
+	if err := c.LockOrganization(ctx); err != nil {
+		return 0, 0, err
+	}
+	if n, err = c.Contact.Query().Count(ctx); err != nil {
+		return 0, 0, errors.Wrap(err, "count contacts")
+	}
+	return limit, n, nil
 }
 
 // capOf returns the maximum number of contacts on a plan, or 0 for no cap.

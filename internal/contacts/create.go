@@ -33,10 +33,7 @@ func (s *Service) CreateContact(ctx context.Context, in ContactInput) (*db.Conta
 			return err
 		}
 		var err error
-		made, err = s.insertContact(ctx, c, newContact{
-			externalUserID: change.Value(in.ExternalUserID), traits: in.Traits,
-			source: "admin", consentBasis: "admin_created",
-		})
+		made, err = s.insertContact(ctx, c, newCreated(change.Value(in.ExternalUserID), in.Traits))
 		if made == nil && err == nil {
 			return externalIDTaken()
 		}
@@ -73,9 +70,27 @@ type newContact struct {
 	limit int
 }
 
+// newCreated returns a contact that a program of the organization adds.
+func newCreated(externalUserID *string, in Traits) newContact {
+	return newContact{externalUserID: externalUserID, traits: in, source: "admin", consentBasis: "admin_created"}
+}
+
 // insertContact inserts a contact and records its event. It returns nil if the external user id is
 // taken.
 func (s *Service) insertContact(ctx context.Context, c *change.Change, in newContact) (*db.Contact, error) {
+	made, err := s.insertRow(ctx, c, in)
+	if made == nil || err != nil {
+		return nil, err
+	}
+	return made, recordCreated(c, made)
+}
+
+func recordCreated(c *change.Change, made *db.Contact) error {
+	return c.Record(event.ContactCreated, &event.ContactCreatedPayload{Contact: eventContact(made)})
+}
+
+// insertRow is insertContact without the event.
+func (s *Service) insertRow(ctx context.Context, c *change.Change, in newContact) (*db.Contact, error) {
 	id, row := publicid.NewContact(), c.Contact.Create()
 	if err := s.fillRow(row, id, in); err != nil {
 		return nil, err
@@ -88,7 +103,7 @@ func (s *Service) insertContact(ctx context.Context, c *change.Change, in newCon
 	if err != nil {
 		return nil, errors.Wrap(err, "load the contact")
 	}
-	return made, c.Record(event.ContactCreated, &event.ContactCreatedPayload{Contact: eventContact(made)})
+	return made, nil
 }
 
 // fillRow sets all columns of a new contact.

@@ -29,6 +29,14 @@ type Identification struct {
 	Refused error
 }
 
+// check normalizes the traits of an item and returns its error.
+func (i *Identification) check() error {
+	if i.Refused != nil {
+		return i.Refused
+	}
+	return checkIdentified(i.ExternalUserID, &i.Traits)
+}
+
 // Identified is the result of an item: the contact, or an error of this item only.
 type Identified struct {
 	Contact *db.Contact
@@ -85,10 +93,7 @@ func (b *identification) turns() (turns [][]int) {
 	before := map[string]int{}
 	for i := range b.in {
 		item := &b.in[i]
-		if b.out[i].Err = item.Refused; item.Refused == nil {
-			b.out[i].Err = checkIdentified(item.ExternalUserID, &item.Traits)
-		}
-		if b.out[i].Err != nil {
+		if b.out[i].Err = item.check(); b.out[i].Err != nil {
 			continue
 		}
 		turn := before[item.ExternalUserID]

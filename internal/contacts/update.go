@@ -50,27 +50,33 @@ func (s *Service) UpdateContact(ctx context.Context, id publicid.Contact, in Con
 		if err := Judge(ctx, c, old); err != nil {
 			return err
 		}
-		update := c.Contact.UpdateOne(old)
-		changes, err := s.overwrite(update, old, in)
-		if err != nil {
-			return err
-		}
-		if changed = old; len(changes) == 0 {
-			return nil
-		}
-		c.Audit("updateContact", id)
-		changed, err = update.SetUpdatedAt(later(store.Now(), old.UpdatedAt)).Save(ctx)
-		if sqlgraph.IsUniqueConstraintError(err) && !store.EndedByOthers(err) {
-			return externalIDTaken()
-		}
-		if err != nil {
-			return errors.Wrap(err, "update the contact")
-		}
-		return c.Record(event.ContactUpdated, &event.ContactUpdatedPayload{
-			Contact: eventContact(changed), Changes: changes,
-		})
+		changed, err = s.updateLocked(ctx, c, "updateContact", old, in)
+		return err
 	})
 	return changed, err
+}
+
+// updateLocked is UpdateContact for a locked contact. The audit trail names the operation.
+func (s *Service) updateLocked(ctx context.Context, c *change.Change, operation string, old *db.Contact, in ContactInput) (*db.Contact, error) {
+	update := c.Contact.UpdateOne(old)
+	changes, err := s.overwrite(update, old, in)
+	if err != nil {
+		return nil, err
+	}
+	if len(changes) == 0 {
+		return old, nil
+	}
+	c.Audit(operation, old.ID)
+	changed, err := update.SetUpdatedAt(later(store.Now(), old.UpdatedAt)).Save(ctx)
+	if sqlgraph.IsUniqueConstraintError(err) && !store.EndedByOthers(err) {
+		return nil, externalIDTaken()
+	}
+	if err != nil {
+		return nil, errors.Wrap(err, "update the contact")
+	}
+	return changed, c.Record(event.ContactUpdated, &event.ContactUpdatedPayload{
+		Contact: eventContact(changed), Changes: changes,
+	})
 }
 
 // overwrite sets the traits that differ and returns the changes. The changes also have the external

@@ -189,6 +189,19 @@ func (p *Pipeline) UpdateContacts(rows []map[string]any, updated *[]*db.Contact)
 	return nil
 }
 
+// CopyRevenues copies the next revenue of locked contacts to their votes, before UPDATE statements of
+// the single contacts do so. A row has the columns id, mrr_cents and currency of a contact.
+func CopyRevenues(ctx context.Context, tx *db.Tx, of publicid.Organization, rows []map[string]any) error {
+	text, err := encodeRows(rows)
+	if err != nil {
+		return err
+	}
+	if _, err := tx.ExecContext(ctx, tellVotesSQL, of, text); err != nil {
+		return errors.Wrap(err, "copy the revenue to votes")
+	}
+	return nil
+}
+
 const (
 	lockOrganizationSQL = `SELECT FROM organizations WHERE id = $1 FOR NO KEY UPDATE`
 	countContactsSQL    = `SELECT count(*) FROM contacts WHERE organization_id = $1`

@@ -52,6 +52,7 @@ var methods = map[string]struct{ resource, method string }{
 	"replaceLinkedPosts":   {"changelog", "replaceLinkedPosts"},
 	"listContacts":         {"contacts", "list"},
 	"createContact":        {"contacts", "create"},
+	"upsertContacts":       {"contacts", "upsertBatch"},
 	"identifyContact":      {"contacts", "identify"},
 	"identifyContacts":     {"contacts", "identifyBatch"},
 	"getContact":           {"contacts", "get"},

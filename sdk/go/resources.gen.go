@@ -1100,6 +1100,28 @@ func (s *ContactsService) Create(ctx context.Context, body CreateContactRequest,
 	return data[*Contact](ctx, s.core, r, options)
 }
 
+// UpsertBatch is POST /v1/contacts/batch: create or update up to 100 contacts.
+//
+// Creates or updates up to 100 contacts by your own ids, for example in a nightly sync of plans and revenue. If the
+// organization has no contact with an item's `externalUserId`, the service creates it as `POST /v1/contacts` does.
+// Otherwise it overwrites the members in the item as `PATCH /v1/contacts/{contactId}` does: null empties a member,
+// and a missing member stays. Rules, events and the contact cap are those of these requests. Items take effect in
+// the order of the list. The request counts as one towards the rate limit.
+//
+// The answer is 200 with one result per item, in the same order. A result has the contact and `created`, or the
+// `error` that a request for this item alone would get. An item with an error does not affect the others. A list
+// that does not consist of 1 to 100 objects gets 422 as a whole. The `error` names members as they stand in the
+// item, for example `email` and not `contacts[3].email`.
+//
+// The items without an error take effect together. If the whole request gets an error, none of them does.
+//
+// `ERR_PAYLOAD_TOO_LARGE` means that the service skipped the item, because the items before it come to 4 MiB of
+// metadata, stored and new. Send it in a separate list.
+func (s *ContactsService) UpsertBatch(ctx context.Context, body UpsertContactsRequest, options ...CallOption) ([]IdentifiedContact, error) {
+	r := request{method: "POST", path: "/v1/contacts/batch", body: body, keyed: true, kind: kindList}
+	return data[[]IdentifiedContact](ctx, s.core, r, options)
+}
+
 // Identify is POST /v1/contacts/identify: identify a contact.
 //
 // Reports one of your end-users by your own id. Call it whenever your product sees the end-user, for example on
@@ -1125,9 +1147,10 @@ func (s *ContactsService) Identify(ctx context.Context, body IdentifyContactRequ
 
 // IdentifyBatch is POST /v1/contacts/identify/batch: identify up to 100 contacts.
 //
-// Reports up to 100 of your end-users at once, for an import or a sync. Each item has the effect of a request to
-// `POST /v1/contacts/identify`, with the same rules, events and contact cap. Items take effect in the order of
-// the list. The request counts as one towards the rate limit.
+// Reports up to 100 of your end-users at once. Each item has the effect of a request to
+// `POST /v1/contacts/identify`, with the same rules, events and contact cap. Traits that have a value stay: to
+// overwrite them, use `POST /v1/contacts/batch`. Items take effect in the order of the list. The request counts
+// as one towards the rate limit.
 //
 // The answer is 200 with one result per item, in the same order. A result has the contact and `created`, or the
 // `error` that a request for this item alone would get. An item with an error does not affect the others. A list

@@ -622,6 +622,12 @@ type UpdateWebhookRequest struct {
 	Enabled *bool `json:"enabled,omitzero"`
 }
 
+// UpsertContactsRequest is the body of a request.
+type UpsertContactsRequest struct {
+	// The contacts to create or update. Each item is validated separately, and its result has its error.
+	Contacts []IdentifyContactRequest `json:"contacts"`
+}
+
 // APIKey is what the service answers.
 type APIKey struct {
 	// An API key's id.

@@ -1541,6 +1541,11 @@ export interface UpdateWebhookRequest {
   enabled?: boolean | undefined;
 }
 
+export interface UpsertContactsRequest {
+  /** The contacts to create or update. Each item is validated separately, and its result has its error. */
+  contacts: IdentifyContactRequest[];
+}
+
 /** A member of the organization. */
 export interface User {
   /** A member's id. Votes, posts and comments keep the id of a removed member. */
