@@ -21,7 +21,7 @@ var audited = []string{
 	"createOrganization", "updateOrganization", "createApiKey", "rotateApiKey", "revokeApiKey", "createMember", "updateMember",
 	"deleteMember", "eraseMember", "createBoard", "updateBoard", "deleteBoard", "createTag", "updateTag", "deleteTag", "updatePost", "deletePost",
 	"mergePosts", "deleteComment", "createChangelogEntry", "updateChangelogEntry", "replaceLinkedPosts", "deleteChangelogEntry",
-	"createContact", "updateContact", "deleteContact", "exportContact", "eraseContact", "createWebhook", "updateWebhook",
+	"createContact", "upsertContacts", "updateContact", "deleteContact", "exportContact", "eraseContact", "createWebhook", "updateWebhook",
 	"deleteWebhook", "rotateWebhookSecret", "testWebhook", "replayDelivery", "recoverWebhook",
 	"createWidgetSecret", "deleteWidgetSecret", "replaceWidgetOrigins", "approveSubmission", "rejectSubmission", "backfillContacts",
 }

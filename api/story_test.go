@@ -158,6 +158,7 @@ func (s *story) begin() {
 	s.make("identifyContact", 201, "contactId", object{"externalUserId": "u-1", "email": "Ada@Example.com"})
 	s.tell("identifyContact", 200, object{"externalUserId": "u-1", "name": "Ada"})
 	s.tell("identifyContacts", 200, object{"contacts": []object{{"externalUserId": "u-1", "plan": "team"}, {"externalUserId": "u-2"}, {}}})
+	s.tell("upsertContacts", 200, object{"contacts": []object{{"externalUserId": "u-1", "plan": "pro"}, {"externalUserId": "u-2"}, {}}})
 	s.tell("createContact", 201, object{"email": "bo@example.com"})
 	s.tell("getContact", 200, nil)
 	s.tell("updateContact", 200, object{"plan": "business"})

@@ -46,6 +46,8 @@ func TestArgumentsThatMakeNoSenseAreToolErrors(t *testing.T) {
 		{"identify_contact", object{"externalUserId": "u-1"}, "ERR_VALIDATION", []string{"externalUserId", "external_user_id"}},
 		{"identify_contact", object{"action": "batch", "external_user_id": "u-1"}, "ERR_VALIDATION", []string{"external_user_id", "contacts"}},
 		{"identify_contact", object{"action": "other", "external_user_id": "u-1"}, "ERR_VALIDATION", []string{"action"}},
+		{"update_contact", object{}, "ERR_VALIDATION", []string{"contact_id"}},
+		{"update_contact", object{"action": "batch"}, "ERR_VALIDATION", []string{"contacts"}},
 		{"create_contact", object{"metadata": object{"a": strings.Repeat("x", 2<<20)}}, "ERR_PAYLOAD_TOO_LARGE", nil},
 		{"create_contact", object{"metadata": object{"a": strings.Repeat("x", 300<<10)}}, "ERR_VALIDATION", []string{"metadata"}},
 	} {

@@ -72,6 +72,10 @@ func story() []step {
 			object{"mrrCents": -1, "currency": "EUR"}, object{"externalUserId": "u-3", "email": "nonsense"},
 		}}, ""},
 		{"identifyContacts", object{"contacts": []any{}}, ""},
+		{"upsertContacts", object{"contacts": []any{
+			object{"externalUserId": "u-1", "plan": "pro", "name": nil}, object{"externalUserId": "u-4", "metadata": object{"camelCase": 1}},
+			object{"mrrCents": -1, "currency": "EUR"},
+		}}, ""},
 		{"createContact", object{"externalUserId": "u-2", "plan": "team"}, "second"},
 		{"createContact", object{"externalUserId": "u-2"}, ""},
 		{"getContact", object{"contactId": "$contact"}, ""},

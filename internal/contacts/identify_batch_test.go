@@ -16,6 +16,7 @@ import (
 	"earshot/internal/change"
 	"earshot/internal/contacts"
 	"earshot/internal/event"
+	"earshot/internal/testkit/apptest"
 )
 
 const batchPath = "/v1/contacts/identify/batch"
@@ -47,8 +48,13 @@ func (n *tenant) batch(t *testing.T, items ...object) []object {
 	t.Helper()
 	a := n.Do(t, http.MethodPost, batchPath, object{"contacts": items})
 	require.Equal(t, http.StatusOK, a.Status, "%s", a.Raw)
+	return resultsOf(t, a, len(items))
+}
+
+func resultsOf(t *testing.T, a apptest.Answer, count int) []object {
+	t.Helper()
 	all := a.Body["data"].([]any)
-	require.Len(t, all, len(items))
+	require.Len(t, all, count)
 	results := make([]object, len(all))
 	for i, one := range all {
 		results[i] = one.(object)
