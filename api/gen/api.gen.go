@@ -1250,6 +1250,12 @@ type CreatePostRequest struct {
 	// ContactID The contact that gave the feedback. Null is the same as no value.
 	ContactID nullable.Nullable[string] `json:"contactId,omitempty"`
 
+	// CreateContact Whether to create a contact if none has that `externalUserId`. `createContact` needs `externalUserId`.
+	CreateContact *bool `json:"createContact,omitempty"`
+
+	// ExternalUserID Your own id for the contact that gave the feedback, instead of `contactId`.
+	ExternalUserID *string `json:"externalUserId,omitempty"`
+
 	// TagIDs Ids of tags of the post's board. Repeated ids count once.
 	TagIDs *PostTagIDs `json:"tagIds,omitempty"`
 
@@ -1558,7 +1564,7 @@ type EventPost struct {
 	// Slug The post's title in addresses, unique on its board.
 	Slug PostSlug `json:"slug"`
 
-	// Status The status of the post. Posts start as `open`; a merge sets its sources to `duplicate`.
+	// Status The status of the post. Posts start as `open`; only a merge sets `duplicate`, on its sources.
 	Status PostStatus `json:"status"`
 
 	// Title The post's title, trimmed.
@@ -1852,7 +1858,7 @@ type Post struct {
 	// Slug The post's title in addresses, unique on its board.
 	Slug PostSlug `json:"slug"`
 
-	// Status The status of the post. Posts start as `open`; a merge sets its sources to `duplicate`.
+	// Status The status of the post. Posts start as `open`; only a merge sets `duplicate`, on its sources.
 	Status PostStatus `json:"status"`
 
 	// TagIDs The tags of the post, oldest tag first.
@@ -1932,7 +1938,7 @@ type PostSlug = string
 // with `q`.
 type PostSort string
 
-// PostStatus The status of the post. Posts start as `open`; a merge sets its sources to `duplicate`.
+// PostStatus The status of the post. Posts start as `open`; only a merge sets `duplicate`, on its sources.
 type PostStatus string
 
 // PostStatusChangedEvent defines model for PostStatusChangedEvent.
@@ -1945,7 +1951,7 @@ type PostStatusChangedEvent struct {
 	OrganizationID OrganizationID `json:"organizationId"`
 	Post           EventPost      `json:"post"`
 
-	// PreviousStatus The status of the post. Posts start as `open`; a merge sets its sources to `duplicate`.
+	// PreviousStatus The status of the post. Posts start as `open`; only a merge sets `duplicate`, on its sources.
 	PreviousStatus PostStatus `json:"previousStatus"`
 }
 
@@ -2414,13 +2420,19 @@ type UpdatePostRequest struct {
 	// ContactID The contact that gave the feedback; null removes it.
 	ContactID nullable.Nullable[string] `json:"contactId,omitempty"`
 
+	// CreateContact Whether to create a contact if none has that `externalUserId`. `createContact` needs `externalUserId`.
+	CreateContact *bool `json:"createContact,omitempty"`
+
+	// ExternalUserID Your own id for the contact that gave the feedback, instead of `contactId`.
+	ExternalUserID *string `json:"externalUserId,omitempty"`
+
 	// HideFromRoadmap Whether the roadmap leaves the post out.
 	HideFromRoadmap *bool `json:"hideFromRoadmap,omitempty"`
 
 	// Slug The post's title in addresses, unique on its board.
 	Slug *PostSlug `json:"slug,omitempty"`
 
-	// Status The status of the post. Posts start as `open`; a merge sets its sources to `duplicate`.
+	// Status The status of the post. Posts start as `open`; only a merge sets `duplicate`, on its sources.
 	Status *PostStatus `json:"status,omitempty"`
 
 	// TagIDs Ids of tags of the post's board. Repeated ids count once.

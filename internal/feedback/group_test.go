@@ -68,7 +68,7 @@ func writeSome(t *testing.T, n *tenant, do func(ctx context.Context, write func(
 	var first, again *feedback.CastVote
 	var comment *db.Comment
 	do(ctx, func(ctx context.Context) (err error) {
-		post, err = s.CreatePost(ctx, board, feedback.NewPost{Title: "A title", Body: body, ContactID: &contact})
+		post, err = s.CreatePost(ctx, board, feedback.NewPost{Title: "A title", Body: body, By: contacts.Person{ID: &contact}})
 		return err
 	})
 	do(ctx, func(ctx context.Context) error {

@@ -406,7 +406,10 @@ func (s *TagsService) Create(ctx context.Context, boardID string, body CreateTag
 
 // Update is PATCH /v1/boards/{boardId}/tags/{tagId}: change a tag.
 //
-// Changes the name or the colour of a tag. Posts with the tag keep it. A name that another tag of the board has gets 409.
+// Changes the name or the colour of a tag. Posts with the tag keep it. A name that another tag of the board has
+// gets 409. Tags have no GET of their own: a change without members returns the present `ETag`.
+//
+// It takes IfMatch.
 func (s *TagsService) Update(ctx context.Context, boardID string, tagID string, body UpdateTagRequest, options ...CallOption) (*Tag, error) {
 	r := request{method: "PATCH", path: "/v1/boards/{boardId}/tags/{tagId}", ids: []string{boardID, tagID}, body: body, keyed: true}
 	return data[*Tag](ctx, s.core, r, options)
@@ -415,6 +418,8 @@ func (s *TagsService) Update(ctx context.Context, boardID string, tagID string, 
 // Delete is DELETE /v1/boards/{boardId}/tags/{tagId}: delete a tag.
 //
 // Removes a tag from its board and from all posts. This cannot be undone.
+//
+// It takes IfMatch.
 func (s *TagsService) Delete(ctx context.Context, boardID string, tagID string, options ...CallOption) (*DeletedResource, error) {
 	r := request{method: "DELETE", path: "/v1/boards/{boardId}/tags/{tagId}", ids: []string{boardID, tagID}, keyed: true}
 	return data[*DeletedResource](ctx, s.core, r, options)
@@ -503,9 +508,10 @@ func (s *PostsService) List(ctx context.Context, boardID string, params ListPost
 //
 // Adds a post to a board, with the status `open` and the caller as its author. Emits `post.created`.
 //
-// `contactId` names the end-user who gave the feedback. The contact must belong to the organization and the tags
-// to the board. Otherwise the answer is 404, with the member's name in `details.field`. The service makes the slug
-// from the title, with `-2`, `-3` and so on if it is taken on the board.
+// `contactId` or `externalUserId`, not both, names the end-user who gave the feedback. With `createContact`, the
+// service identifies the contact of an `externalUserId`, as for a vote. The contact must belong to the organization
+// and the tags to the board. Otherwise the answer is 404, with the member's name in `details.field`. The service
+// makes the slug from the title, with `-2`, `-3` and so on if it is taken on the board.
 func (s *PostsService) Create(ctx context.Context, boardID string, body CreatePostRequest, options ...CallOption) (*Post, error) {
 	r := request{method: "POST", path: "/v1/boards/{boardId}/posts", ids: []string{boardID}, body: body, keyed: true}
 	return data[*Post](ctx, s.core, r, options)
@@ -593,12 +599,16 @@ func (s *PostsService) Get(ctx context.Context, postID string, options ...CallOp
 
 // Update is PATCH /v1/posts/{postId}: change a post.
 //
-// Changes the members that you send. Any status may follow any other. A new status emits `post.status_changed`,
-// and the present status emits nothing.
+// Changes the members that you send. A new status emits `post.status_changed`, and the present status emits
+// nothing. Any status may follow any other, with two exceptions:
+//
+//   - Only a merge makes a post a `duplicate`. Other posts get 422 with the rule `merge`.
+//   - A merged post keeps its status. Another one gets 409 with `details.reason = "already_merged"`, and
+//     `details.mergedIntoId` names the target of the merge. Deleting the target frees the post.
 //
 // `body` is replaced as a whole: a body without `json` has none afterwards, and one without `text` has an empty
-// text. `tagIds` replaces the whole set. `contactId: null` removes the contact from the post. A slug that another
-// post of the board has gets 409.
+// text. `tagIds` replaces the whole set. `contactId: null` removes the contact from the post, and `externalUserId`
+// names another one as in the creation. A slug that another post of the board has gets 409.
 //
 // It takes IfMatch.
 func (s *PostsService) Update(ctx context.Context, postID string, body UpdatePostRequest, options ...CallOption) (*Post, error) {
@@ -628,7 +638,9 @@ func (s *PostsService) Delete(ctx context.Context, postID string, options ...Cal
 // the rule `sameBoard`, and the post in the path 422 with the rule `notTarget`. A source that is already merged
 // into this post stays as it is, so the request is safe to repeat. A source that is merged into another post gets
 // 409 with `details.reason = "already_merged"`. If the post in the path is itself merged, the answer is 409 with
-// `details.reason = "target_merged"`.
+// `details.reason = "target_merged"`. `If-Match` is about the post in the path.
+//
+// It takes IfMatch.
 func (s *PostsService) Merge(ctx context.Context, postID string, body MergePostsRequest, options ...CallOption) (*Post, error) {
 	r := request{method: "POST", path: "/v1/posts/{postId}/merge", ids: []string{postID}, body: body, keyed: true}
 	return data[*Post](ctx, s.core, r, options)
@@ -882,6 +894,8 @@ func (p RejectSubmissionParams) query() url.Values {
 // Removes a waiting post or comment for good. The author gets no notice, and no event is emitted. Only an entry in
 // the audit trail records the rejection. After a flood, `alsoFrom` removes every waiting submission of the same
 // e-mail address or network, with an entry in the audit trail for each.
+//
+// It takes IfMatch.
 func (s *SubmissionsService) Reject(ctx context.Context, submissionID string, params RejectSubmissionParams, options ...CallOption) (*RejectedSubmission, error) {
 	r := request{method: "DELETE", path: "/v1/submissions/{submissionId}", ids: []string{submissionID}, query: params.query(), keyed: true}
 	return data[*RejectedSubmission](ctx, s.core, r, options)
@@ -896,6 +910,8 @@ func (s *SubmissionsService) Reject(ctx context.Context, submissionID string, pa
 // If the board is not public any more, the submission keeps waiting: 409 with
 // `details.reason = "board_not_public"`. A submission is deleted with its post or its board. If its post is merged
 // into another one, the submission moves along.
+//
+// It takes IfMatch.
 func (s *SubmissionsService) Approve(ctx context.Context, submissionID string, options ...CallOption) (*ApprovedSubmission, error) {
 	r := request{method: "POST", path: "/v1/submissions/{submissionId}/approve", ids: []string{submissionID}, keyed: true}
 	return data[*ApprovedSubmission](ctx, s.core, r, options)
@@ -1250,6 +1266,8 @@ func (s *ContactsService) ListPosts(ctx context.Context, contactID string, param
 // the same address have exports of their own: the receipt names them.
 //
 // Only keys of owners and admins may do this. Other keys get 403 with `details.reason = "role_insufficient"`.
+//
+// It takes IfMatch.
 func (s *ContactsService) Export(ctx context.Context, contactID string, options ...CallOption) (*SubjectRequest, error) {
 	r := request{method: "POST", path: "/v1/contacts/{contactId}/export", ids: []string{contactID}, keyed: true}
 	return data[*SubjectRequest](ctx, s.core, r, options)
@@ -1279,6 +1297,8 @@ func (s *ContactsService) Export(ctx context.Context, contactID string, options 
 // with the same address stay as they are. The receipt names the contacts.
 //
 // Only keys of owners and admins may do this. Other keys get 403 with `details.reason = "role_insufficient"`.
+//
+// It takes IfMatch.
 func (s *ContactsService) Erase(ctx context.Context, contactID string, body EraseContactRequest, options ...CallOption) (*SubjectRequest, error) {
 	r := request{method: "POST", path: "/v1/contacts/{contactId}/erase", ids: []string{contactID}, body: body, keyed: true}
 	return data[*SubjectRequest](ctx, s.core, r, options)
@@ -1669,6 +1689,8 @@ func (s *WebhooksService) Test(ctx context.Context, webhookID string, options ..
 // A further rotation ends the overlap of the one before: there are never more than two secrets. Therefore send
 // an `Idempotency-Key`. Without it, a request that you repeat after a lost answer rotates again. Your receiver's
 // secret is then no longer valid.
+//
+// It takes IfMatch.
 func (s *WebhooksService) RotateSecret(ctx context.Context, webhookID string, body RotateWebhookSecretRequest, options ...CallOption) (*WebhookWithSecret, error) {
 	r := request{method: "POST", path: "/v1/webhooks/{webhookId}/rotate-secret", ids: []string{webhookID}, body: body, keyed: true}
 	return data[*WebhookWithSecret](ctx, s.core, r, options)

@@ -184,7 +184,7 @@ const (
 	PostSortUpdated   PostSort = "updated"
 )
 
-// PostStatus: The status of the post. Posts start as `open`; a merge sets its sources to `duplicate`.
+// PostStatus: The status of the post. Posts start as `open`; only a merge sets `duplicate`, on its sources.
 type PostStatus string
 
 // The values of PostStatus that this version knows.
@@ -380,6 +380,10 @@ type CreatePostRequest struct {
 	Body *PostBodyInput `json:"body,omitzero"`
 	// The contact that gave the feedback. Null is the same as no value.
 	ContactID Optional[string] `json:"contactId,omitzero"`
+	// Your own id for the contact that gave the feedback, instead of `contactId`.
+	ExternalUserID *string `json:"externalUserId,omitzero"`
+	// Whether to create a contact if none has that `externalUserId`. `createContact` needs `externalUserId`.
+	CreateContact *bool `json:"createContact,omitzero"`
 	// Ids of tags of the post's board. Repeated ids count once.
 	TagIDs []string `json:"tagIds,omitzero"`
 }
@@ -583,12 +587,16 @@ type UpdatePostRequest struct {
 	Title *string `json:"title,omitzero"`
 	// The post's title in addresses, unique on its board.
 	Slug *string `json:"slug,omitzero"`
-	// The status of the post. Posts start as `open`; a merge sets its sources to `duplicate`.
+	// The status of the post. Posts start as `open`; only a merge sets `duplicate`, on its sources.
 	Status *PostStatus `json:"status,omitzero"`
 	// The text, as a rich-text document, in plain form, or both. The service derives neither form from the other.
 	Body *PostBodyInput `json:"body,omitzero"`
 	// The contact that gave the feedback; null removes it.
 	ContactID Optional[string] `json:"contactId,omitzero"`
+	// Your own id for the contact that gave the feedback, instead of `contactId`.
+	ExternalUserID *string `json:"externalUserId,omitzero"`
+	// Whether to create a contact if none has that `externalUserId`. `createContact` needs `externalUserId`.
+	CreateContact *bool `json:"createContact,omitzero"`
 	// Whether the roadmap leaves the post out.
 	HideFromRoadmap *bool `json:"hideFromRoadmap,omitzero"`
 	// Ids of tags of the post's board. Repeated ids count once.
@@ -1377,7 +1385,7 @@ type ErrorDetails struct {
 	Reason *string `json:"reason,omitzero"`
 	// The id of the running recovery, with `recovery_running`.
 	RecoveryID *string `json:"recoveryId,omitzero"`
-	// The id of the post into which the target was merged, with `target_merged`.
+	// The id of the target of the merge, with `target_merged`, and with `already_merged` from a change of the status.
 	MergedIntoID *string `json:"mergedIntoId,omitzero"`
 	// The number of posts on the board, with `board_not_empty`.
 	Posts *int64 `json:"posts,omitzero"`
@@ -1610,7 +1618,7 @@ type EventPost struct {
 	Title string `json:"title"`
 	// The post's title in addresses, unique on its board.
 	Slug string `json:"slug"`
-	// The status of the post. Posts start as `open`; a merge sets its sources to `duplicate`.
+	// The status of the post. Posts start as `open`; only a merge sets `duplicate`, on its sources.
 	Status PostStatus `json:"status"`
 	// A time in RFC 3339 format and in UTC.
 	CreatedAt time.Time `json:"createdAt"`
@@ -1918,7 +1926,7 @@ type Post struct {
 	Title string `json:"title"`
 	// The post's title in addresses, unique on its board.
 	Slug string `json:"slug"`
-	// The status of the post. Posts start as `open`; a merge sets its sources to `duplicate`.
+	// The status of the post. Posts start as `open`; only a merge sets `duplicate`, on its sources.
 	Status PostStatus `json:"status"`
 	Body   RichText   `json:"body"`
 	// The contact that gave the feedback; null if it is unknown.
@@ -2013,7 +2021,7 @@ type PostStatusChangedEvent struct {
 	// A board's id.
 	BoardID string    `json:"boardId"`
 	Post    EventPost `json:"post"`
-	// The status of the post. Posts start as `open`; a merge sets its sources to `duplicate`.
+	// The status of the post. Posts start as `open`; only a merge sets `duplicate`, on its sources.
 	PreviousStatus PostStatus `json:"previousStatus"`
 	// Extra has the members that this version doesn't know.
 	Extra map[string]json.RawMessage `json:"-"`

@@ -859,6 +859,7 @@ class Tags:
         name: Union[str, NotGiven] = NOT_GIVEN,
         color: Union[str, NotGiven] = NOT_GIVEN,
         idempotency_key: Optional[str] = None,
+        if_match: Union[str, NotGiven] = NOT_GIVEN,
         timeout: Optional[float] = None,
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
@@ -866,7 +867,8 @@ class Tags:
         """Change a tag.
 
         Changes the name or the colour of a tag. Posts with the tag keep it. A name that another tag
-        of the board has gets 409.
+        of the board has gets 409. Tags have no GET of their own: a change without members returns
+        the present `ETag`.
 
         Args:
             board_id: A board's id.
@@ -886,6 +888,7 @@ class Tags:
                 },
                 keyed=True,
                 idempotency_key=idempotency_key,
+                if_match=if_match,
                 timeout=timeout,
                 max_retries=max_retries,
                 on_answer=on_answer,
@@ -898,6 +901,7 @@ class Tags:
         tag_id: str,
         *,
         idempotency_key: Optional[str] = None,
+        if_match: Union[str, NotGiven] = NOT_GIVEN,
         timeout: Optional[float] = None,
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
@@ -917,6 +921,7 @@ class Tags:
                 data(model.DeletedResource),
                 keyed=True,
                 idempotency_key=idempotency_key,
+                if_match=if_match,
                 timeout=timeout,
                 max_retries=max_retries,
                 on_answer=on_answer,
@@ -1007,6 +1012,8 @@ class Posts:
         title: str,
         body: Union[model.PostBodyInput, NotGiven] = NOT_GIVEN,
         contact_id: Union[str, None, NotGiven] = NOT_GIVEN,
+        external_user_id: Union[str, NotGiven] = NOT_GIVEN,
+        create_contact: Union[bool, NotGiven] = NOT_GIVEN,
         tag_ids: Union[Sequence[str], NotGiven] = NOT_GIVEN,
         idempotency_key: Optional[str] = None,
         timeout: Optional[float] = None,
@@ -1018,10 +1025,11 @@ class Posts:
         Adds a post to a board, with the status `open` and the caller as its author. Emits
         `post.created`.
 
-        `contactId` names the end-user who gave the feedback. The contact must belong to the
-        organization and the tags to the board. Otherwise the answer is 404, with the member's name
-        in `details.field`. The service makes the slug from the title, with `-2`, `-3` and so on if
-        it is taken on the board.
+        `contactId` or `externalUserId`, not both, names the end-user who gave the feedback. With
+        `createContact`, the service identifies the contact of an `externalUserId`, as for a vote.
+        The contact must belong to the organization and the tags to the board. Otherwise the answer
+        is 404, with the member's name in `details.field`. The service makes the slug from the
+        title, with `-2`, `-3` and so on if it is taken on the board.
 
         Args:
             board_id: A board's id.
@@ -1029,6 +1037,10 @@ class Posts:
             body: The text, as a rich-text document, in plain form, or both. The service derives
                 neither form from the other.
             contact_id: The contact that gave the feedback. Null is the same as no value.
+            external_user_id: Your own id for the contact that gave the feedback, instead of
+                `contactId`.
+            create_contact: Whether to create a contact if none has that `externalUserId`.
+                `createContact` needs `externalUserId`.
             tag_ids: Ids of tags of the post's board. Repeated ids count once.
         """
         return self._driver.send(
@@ -1040,6 +1052,8 @@ class Posts:
                     "title": title,
                     "body": members(body),
                     "contactId": contact_id,
+                    "externalUserId": external_user_id,
+                    "createContact": create_contact,
                     "tagIds": tag_ids,
                 },
                 keyed=True,
@@ -1158,6 +1172,8 @@ class Posts:
         status: Union[model.PostStatus, NotGiven] = NOT_GIVEN,
         body: Union[model.PostBodyInput, NotGiven] = NOT_GIVEN,
         contact_id: Union[str, None, NotGiven] = NOT_GIVEN,
+        external_user_id: Union[str, NotGiven] = NOT_GIVEN,
+        create_contact: Union[bool, NotGiven] = NOT_GIVEN,
         hide_from_roadmap: Union[bool, NotGiven] = NOT_GIVEN,
         tag_ids: Union[Sequence[str], NotGiven] = NOT_GIVEN,
         idempotency_key: Optional[str] = None,
@@ -1168,22 +1184,32 @@ class Posts:
     ) -> model.Post:
         """Change a post.
 
-        Changes the members that you send. Any status may follow any other. A new status emits
-        `post.status_changed`, and the present status emits nothing.
+        Changes the members that you send. A new status emits `post.status_changed`, and the present
+        status emits nothing. Any status may follow any other, with two exceptions:
+
+        - Only a merge makes a post a `duplicate`. Other posts get 422 with the rule `merge`.
+        - A merged post keeps its status. Another one gets 409 with `details.reason =
+        "already_merged"`, and
+          `details.mergedIntoId` names the target of the merge. Deleting the target frees the post.
 
         `body` is replaced as a whole: a body without `json` has none afterwards, and one without
         `text` has an empty text. `tagIds` replaces the whole set. `contactId: null` removes the
-        contact from the post. A slug that another post of the board has gets 409.
+        contact from the post, and `externalUserId` names another one as in the creation. A slug
+        that another post of the board has gets 409.
 
         Args:
             post_id: A post's id.
             title: The post's title, trimmed.
             slug: The post's title in addresses, unique on its board.
-            status: The status of the post. Posts start as `open`; a merge sets its sources to
-                `duplicate`.
+            status: The status of the post. Posts start as `open`; only a merge sets `duplicate`, on
+                its sources.
             body: The text, as a rich-text document, in plain form, or both. The service derives
                 neither form from the other.
             contact_id: The contact that gave the feedback; null removes it.
+            external_user_id: Your own id for the contact that gave the feedback, instead of
+                `contactId`.
+            create_contact: Whether to create a contact if none has that `externalUserId`.
+                `createContact` needs `externalUserId`.
             hide_from_roadmap: Whether the roadmap leaves the post out.
             tag_ids: Ids of tags of the post's board. Repeated ids count once.
         """
@@ -1198,6 +1224,8 @@ class Posts:
                     "status": status,
                     "body": members(body),
                     "contactId": contact_id,
+                    "externalUserId": external_user_id,
+                    "createContact": create_contact,
                     "hideFromRoadmap": hide_from_roadmap,
                     "tagIds": tag_ids,
                 },
@@ -1248,6 +1276,7 @@ class Posts:
         *,
         source_ids: Sequence[str],
         idempotency_key: Optional[str] = None,
+        if_match: Union[str, NotGiven] = NOT_GIVEN,
         timeout: Optional[float] = None,
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
@@ -1265,7 +1294,7 @@ class Posts:
         `notTarget`. A source that is already merged into this post stays as it is, so the request
         is safe to repeat. A source that is merged into another post gets 409 with `details.reason =
         "already_merged"`. If the post in the path is itself merged, the answer is 409 with
-        `details.reason = "target_merged"`.
+        `details.reason = "target_merged"`. `If-Match` is about the post in the path.
 
         Args:
             post_id: A post's id.
@@ -1281,6 +1310,7 @@ class Posts:
                 },
                 keyed=True,
                 idempotency_key=idempotency_key,
+                if_match=if_match,
                 timeout=timeout,
                 max_retries=max_retries,
                 on_answer=on_answer,
@@ -1724,6 +1754,7 @@ class Submissions:
         *,
         also_from: Optional[model.RejectSubmissionAlsoFrom] = None,
         idempotency_key: Optional[str] = None,
+        if_match: Union[str, NotGiven] = NOT_GIVEN,
         timeout: Optional[float] = None,
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
@@ -1751,6 +1782,7 @@ class Submissions:
                 },
                 keyed=True,
                 idempotency_key=idempotency_key,
+                if_match=if_match,
                 timeout=timeout,
                 max_retries=max_retries,
                 on_answer=on_answer,
@@ -1762,6 +1794,7 @@ class Submissions:
         submission_id: str,
         *,
         idempotency_key: Optional[str] = None,
+        if_match: Union[str, NotGiven] = NOT_GIVEN,
         timeout: Optional[float] = None,
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
@@ -1787,6 +1820,7 @@ class Submissions:
                 data(model.ApprovedSubmission),
                 keyed=True,
                 idempotency_key=idempotency_key,
+                if_match=if_match,
                 timeout=timeout,
                 max_retries=max_retries,
                 on_answer=on_answer,
@@ -2516,6 +2550,7 @@ class Contacts:
         contact_id: str,
         *,
         idempotency_key: Optional[str] = None,
+        if_match: Union[str, NotGiven] = NOT_GIVEN,
         timeout: Optional[float] = None,
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
@@ -2553,6 +2588,7 @@ class Contacts:
                 data(model.SubjectRequest),
                 keyed=True,
                 idempotency_key=idempotency_key,
+                if_match=if_match,
                 timeout=timeout,
                 max_retries=max_retries,
                 on_answer=on_answer,
@@ -2565,6 +2601,7 @@ class Contacts:
         *,
         text: Union[model.ErasedText, NotGiven] = NOT_GIVEN,
         idempotency_key: Optional[str] = None,
+        if_match: Union[str, NotGiven] = NOT_GIVEN,
         timeout: Optional[float] = None,
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
@@ -2614,6 +2651,7 @@ class Contacts:
                 },
                 keyed=True,
                 idempotency_key=idempotency_key,
+                if_match=if_match,
                 timeout=timeout,
                 max_retries=max_retries,
                 on_answer=on_answer,
@@ -3317,6 +3355,7 @@ class Webhooks:
         *,
         overlap_seconds: Union[int, NotGiven] = NOT_GIVEN,
         idempotency_key: Optional[str] = None,
+        if_match: Union[str, NotGiven] = NOT_GIVEN,
         timeout: Optional[float] = None,
         max_retries: Optional[int] = None,
         on_answer: Optional[OnAnswer] = None,
@@ -3349,6 +3388,7 @@ class Webhooks:
                 },
                 keyed=True,
                 idempotency_key=idempotency_key,
+                if_match=if_match,
                 timeout=timeout,
                 max_retries=max_retries,
                 on_answer=on_answer,

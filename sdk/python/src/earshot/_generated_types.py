@@ -258,7 +258,7 @@ PostStatus = Literal[
     "declined",
     "duplicate",
 ]
-"""The status of the post. Posts start as `open`; a merge sets its sources to `duplicate`."""
+"""The status of the post. Posts start as `open`; only a merge sets `duplicate`, on its sources."""
 
 RecoveryStatus = Literal[
     "running",
@@ -1008,7 +1008,9 @@ class ErrorDetails:
     """The id of the running recovery, with `recovery_running`."""
 
     merged_into_id: Optional[str] = None
-    """The id of the post into which the target was merged, with `target_merged`."""
+    """The id of the target of the merge, with `target_merged`, and with `already_merged` from a change
+    of the status.
+    """
 
     posts: Optional[int] = None
     """The number of posts on the board, with `board_not_empty`."""
@@ -1207,7 +1209,7 @@ class EventPost:
     """The post's title in addresses, unique on its board."""
 
     status: Union[PostStatus, str]
-    """The status of the post. Posts start as `open`; a merge sets its sources to `duplicate`."""
+    """The status of the post. Posts start as `open`; only a merge sets `duplicate`, on its sources."""
 
     created_at: datetime
     """A time in RFC 3339 format and in UTC."""
@@ -1479,7 +1481,7 @@ class Post:
     """The post's title in addresses, unique on its board."""
 
     status: Union[PostStatus, str]
-    """The status of the post. Posts start as `open`; a merge sets its sources to `duplicate`."""
+    """The status of the post. Posts start as `open`; only a merge sets `duplicate`, on its sources."""
 
     body: RichText
 
@@ -1577,7 +1579,7 @@ class PostStatusChangedEvent:
     post: EventPost
 
     previous_status: Union[PostStatus, str]
-    """The status of the post. Posts start as `open`; a merge sets its sources to `duplicate`."""
+    """The status of the post. Posts start as `open`; only a merge sets `duplicate`, on its sources."""
 
     extra: Mapping[str, Any] = dataclasses.field(default_factory=_nothing)
     """Members that came after this version of the SDK, as they came."""

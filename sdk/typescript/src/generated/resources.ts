@@ -440,12 +440,13 @@ export class TagsResource {
   /**
    * Change a tag.
    *
-   * Changes the name or the colour of a tag. Posts with the tag keep it. A name that another tag of the board has gets 409.
+   * Changes the name or the colour of a tag. Posts with the tag keep it. A name that another tag of the board has
+   * gets 409. Tags have no GET of their own: a change without members returns the present `ETag`.
    *
    * @param boardId A board's id.
    * @param tagId A tag's id.
    */
-  update(boardId: string, tagId: string, body: UpdateTagRequest, options?: WriteOptions): Call<Tag> {
+  update(boardId: string, tagId: string, body: UpdateTagRequest, options?: ConditionalOptions): Call<Tag> {
     return this.#transport.call({ method: "PATCH", path: "/v1/boards/{boardId}/tags/{tagId}", ids: { boardId, tagId }, body, keyed: true }, options);
   }
 
@@ -457,7 +458,7 @@ export class TagsResource {
    * @param boardId A board's id.
    * @param tagId A tag's id.
    */
-  delete(boardId: string, tagId: string, options?: WriteOptions): Call<DeletedResource> {
+  delete(boardId: string, tagId: string, options?: ConditionalOptions): Call<DeletedResource> {
     return this.#transport.call({ method: "DELETE", path: "/v1/boards/{boardId}/tags/{tagId}", ids: { boardId, tagId }, keyed: true }, options);
   }
 }
@@ -490,9 +491,10 @@ export class PostsResource {
    *
    * Adds a post to a board, with the status `open` and the caller as its author. Emits `post.created`.
    *
-   * `contactId` names the end-user who gave the feedback. The contact must belong to the organization and the tags
-   * to the board. Otherwise the answer is 404, with the member's name in `details.field`. The service makes the slug
-   * from the title, with `-2`, `-3` and so on if it is taken on the board.
+   * `contactId` or `externalUserId`, not both, names the end-user who gave the feedback. With `createContact`, the
+   * service identifies the contact of an `externalUserId`, as for a vote. The contact must belong to the organization
+   * and the tags to the board. Otherwise the answer is 404, with the member's name in `details.field`. The service
+   * makes the slug from the title, with `-2`, `-3` and so on if it is taken on the board.
    *
    * @param boardId A board's id.
    */
@@ -540,12 +542,16 @@ export class PostsResource {
   /**
    * Change a post.
    *
-   * Changes the members that you send. Any status may follow any other. A new status emits `post.status_changed`,
-   * and the present status emits nothing.
+   * Changes the members that you send. A new status emits `post.status_changed`, and the present status emits
+   * nothing. Any status may follow any other, with two exceptions:
+   *
+   * - Only a merge makes a post a `duplicate`. Other posts get 422 with the rule `merge`.
+   * - A merged post keeps its status. Another one gets 409 with `details.reason = "already_merged"`, and
+   *   `details.mergedIntoId` names the target of the merge. Deleting the target frees the post.
    *
    * `body` is replaced as a whole: a body without `json` has none afterwards, and one without `text` has an empty
-   * text. `tagIds` replaces the whole set. `contactId: null` removes the contact from the post. A slug that another
-   * post of the board has gets 409.
+   * text. `tagIds` replaces the whole set. `contactId: null` removes the contact from the post, and `externalUserId`
+   * names another one as in the creation. A slug that another post of the board has gets 409.
    *
    * @param postId A post's id.
    */
@@ -577,11 +583,11 @@ export class PostsResource {
    * the rule `sameBoard`, and the post in the path 422 with the rule `notTarget`. A source that is already merged
    * into this post stays as it is, so the request is safe to repeat. A source that is merged into another post gets
    * 409 with `details.reason = "already_merged"`. If the post in the path is itself merged, the answer is 409 with
-   * `details.reason = "target_merged"`.
+   * `details.reason = "target_merged"`. `If-Match` is about the post in the path.
    *
    * @param postId A post's id.
    */
-  merge(postId: string, body: MergePostsRequest, options?: WriteOptions): Call<Post> {
+  merge(postId: string, body: MergePostsRequest, options?: ConditionalOptions): Call<Post> {
     return this.#transport.call({ method: "POST", path: "/v1/posts/{postId}/merge", ids: { postId }, body, keyed: true }, options);
   }
 }
@@ -770,7 +776,7 @@ export class SubmissionsResource {
    *
    * @param submissionId A submission's id.
    */
-  reject(submissionId: string, query?: RejectSubmissionQuery, options?: WriteOptions): Call<RejectedSubmission> {
+  reject(submissionId: string, query?: RejectSubmissionQuery, options?: ConditionalOptions): Call<RejectedSubmission> {
     return this.#transport.call({ method: "DELETE", path: "/v1/submissions/{submissionId}", ids: { submissionId }, query, keyed: true }, options);
   }
 
@@ -787,7 +793,7 @@ export class SubmissionsResource {
    *
    * @param submissionId A submission's id.
    */
-  approve(submissionId: string, options?: WriteOptions): Call<ApprovedSubmission> {
+  approve(submissionId: string, options?: ConditionalOptions): Call<ApprovedSubmission> {
     return this.#transport.call({ method: "POST", path: "/v1/submissions/{submissionId}/approve", ids: { submissionId }, keyed: true }, options);
   }
 }
@@ -1063,7 +1069,7 @@ export class ContactsResource {
    *
    * @param contactId A contact's id.
    */
-  export(contactId: string, options?: WriteOptions): Call<SubjectRequest> {
+  export(contactId: string, options?: ConditionalOptions): Call<SubjectRequest> {
     return this.#transport.call({ method: "POST", path: "/v1/contacts/{contactId}/export", ids: { contactId }, keyed: true }, options);
   }
 
@@ -1095,7 +1101,7 @@ export class ContactsResource {
    *
    * @param contactId A contact's id.
    */
-  erase(contactId: string, body: EraseContactRequest, options?: WriteOptions): Call<SubjectRequest> {
+  erase(contactId: string, body: EraseContactRequest, options?: ConditionalOptions): Call<SubjectRequest> {
     return this.#transport.call({ method: "POST", path: "/v1/contacts/{contactId}/erase", ids: { contactId }, body, keyed: true }, options);
   }
 }
@@ -1411,7 +1417,7 @@ export class WebhooksResource {
    *
    * @param webhookId A webhook's id.
    */
-  rotateSecret(webhookId: string, body: RotateWebhookSecretRequest, options?: WriteOptions): Call<WebhookWithSecret> {
+  rotateSecret(webhookId: string, body: RotateWebhookSecretRequest, options?: ConditionalOptions): Call<WebhookWithSecret> {
     return this.#transport.call({ method: "POST", path: "/v1/webhooks/{webhookId}/rotate-secret", ids: { webhookId }, body, keyed: true }, options);
   }
 

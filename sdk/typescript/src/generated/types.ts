@@ -109,7 +109,7 @@ export type Plan = "free" | "pro" | "business" | (string & {});
 export type PostSort = "relevance" | "newest" | "votes" | "active" | "revenue" | "updated" | (string & {});
 
 /**
- * The status of the post. Posts start as `open`; a merge sets its sources to `duplicate`.
+ * The status of the post. Posts start as `open`; only a merge sets `duplicate`, on its sources.
  *
  * More values may come.
  */
@@ -638,6 +638,10 @@ export interface CreatePostRequest {
   body?: PostBodyInput | undefined;
   /** The contact that gave the feedback. Null is the same as no value. */
   contactId?: string | null | undefined;
+  /** Your own id for the contact that gave the feedback, instead of `contactId`. */
+  externalUserId?: string | undefined;
+  /** Whether to create a contact if none has that `externalUserId`. `createContact` needs `externalUserId`. */
+  createContact?: boolean | undefined;
   /** Ids of tags of the post's board. Repeated ids count once. */
   tagIds?: string[] | undefined;
 }
@@ -815,7 +819,7 @@ export interface ErrorDetails {
   reason?: string;
   /** The id of the running recovery, with `recovery_running`. */
   recoveryId?: string;
-  /** The id of the post into which the target was merged, with `target_merged`. */
+  /** The id of the target of the merge, with `target_merged`, and with `already_merged` from a change of the status. */
   mergedIntoId?: string;
   /** The number of posts on the board, with `board_not_empty`. */
   posts?: number;
@@ -942,7 +946,7 @@ export interface EventPost {
   title: string;
   /** The post's title in addresses, unique on its board. */
   slug: string;
-  /** The status of the post. Posts start as `open`; a merge sets its sources to `duplicate`. */
+  /** The status of the post. Posts start as `open`; only a merge sets `duplicate`, on its sources. */
   status: PostStatus;
   /** A time in RFC 3339 format and in UTC. */
   createdAt: string;
@@ -1130,7 +1134,7 @@ export interface Post {
   title: string;
   /** The post's title in addresses, unique on its board. */
   slug: string;
-  /** The status of the post. Posts start as `open`; a merge sets its sources to `duplicate`. */
+  /** The status of the post. Posts start as `open`; only a merge sets `duplicate`, on its sources. */
   status: PostStatus;
   body: RichText;
   /** The contact that gave the feedback; null if it is unknown. */
@@ -1203,7 +1207,7 @@ export interface PostStatusChangedEvent {
   /** A board's id. */
   boardId: string;
   post: EventPost;
-  /** The status of the post. Posts start as `open`; a merge sets its sources to `duplicate`. */
+  /** The status of the post. Posts start as `open`; only a merge sets `duplicate`, on its sources. */
   previousStatus: PostStatus;
 }
 
@@ -1500,12 +1504,16 @@ export interface UpdatePostRequest {
   title?: string | undefined;
   /** The post's title in addresses, unique on its board. */
   slug?: string | undefined;
-  /** The status of the post. Posts start as `open`; a merge sets its sources to `duplicate`. */
+  /** The status of the post. Posts start as `open`; only a merge sets `duplicate`, on its sources. */
   status?: PostStatus | undefined;
   /** The text, as a rich-text document, in plain form, or both. The service derives neither form from the other. */
   body?: PostBodyInput | undefined;
   /** The contact that gave the feedback; null removes it. */
   contactId?: string | null | undefined;
+  /** Your own id for the contact that gave the feedback, instead of `contactId`. */
+  externalUserId?: string | undefined;
+  /** Whether to create a contact if none has that `externalUserId`. `createContact` needs `externalUserId`. */
+  createContact?: boolean | undefined;
   /** Whether the roadmap leaves the post out. */
   hideFromRoadmap?: boolean | undefined;
   /** Ids of tags of the post's board. Repeated ids count once. */
