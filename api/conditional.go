@@ -70,7 +70,7 @@ func (r *readOnly) judge(body []byte) error {
 	var bad problem.Fields
 	for _, name := range slices.Sorted(maps.Keys(r.sent)) {
 		if !sameJSON(r.sent[name], current.Data[name]) {
-			bad.Add(name, "read_only", "cannot be changed here: %s", r.ways[name])
+			bad.Add(name, "read_only", "has another value than the resource: %s", r.ways[name])
 		}
 	}
 	return bad.Err()

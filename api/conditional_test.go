@@ -27,7 +27,7 @@ func TestEverySingleResourceHasAnETagAndEveryChangeOfOneTakesAnIfMatch(t *testin
 // that can't be read with an ETag.
 var unconditional = []string{
 	"createApiKey", "createBoard", "createChangelogEntry", "createComment", "createContact", "createMember", "createPost", "createTag",
-	"createWebhook", "createWidgetSecret", "identifyContact", "identifyContacts", "castVote", "retractVote",
+	"createWebhook", "createWidgetSecret", "identifyContact", "identifyContacts", "upsertContacts", "castVote", "retractVote",
 	"recoverWebhook", "replayDelivery", "testWebhook",
 	"deleteWidgetSecret", "eraseMember", "revokeApiKey", "rotateApiKey",
 }

@@ -119,8 +119,9 @@ func missingMembers(t *testing.T, app *apptest.App) {
 		body := object{}
 		for name, value := range o.request(t).(object) {
 			body[strings.ToUpper(name)] = value
+			want = append(want, [2]string{strings.ToUpper(name), "unknown"})
 		}
-		require.Equal(t, want, rules(n.Do(t, o.method, o.filled(t, n.ids), body)))
+		require.ElementsMatch(t, want, rules(n.Do(t, o.method, o.filled(t, n.ids), body)))
 	})
 	comment := "/v1/posts/" + n.ids["postId"] + "/comments"
 	require.Equal(t, [][2]string{{"body.text", "required"}}, rules(n.Do(t, http.MethodPost, comment, object{"body": object{}})))

@@ -331,21 +331,24 @@ func boardGone(t *testing.T, n *tenant) {
 	tag := board + "/tags/" + n.ID(t, board+"/tags", object{"name": "Mobile"})
 	n.Make(t, http.MethodDelete, tag, nil)
 	n.Make(t, http.MethodDelete, board, object{"confirmName": "Ideas"})
-	for _, r := range []struct{ method, path string }{
-		{http.MethodGet, board},
-		{http.MethodPatch, board},
-		{http.MethodDelete, board},
-		{http.MethodGet, board + "/tags"},
-		{http.MethodPost, board + "/tags"},
-		{http.MethodPatch, tag},
-		{http.MethodDelete, tag},
-		{http.MethodGet, board + "/posts"},
-		{http.MethodGet, board + "/posts?q=x"},
-		{http.MethodPost, board + "/posts"},
-		{http.MethodGet, board + "/changelog"},
-		{http.MethodPost, board + "/changelog"},
+	for _, r := range []struct {
+		method, path string
+		body         any
+	}{
+		{http.MethodGet, board, nil},
+		{http.MethodPatch, board, object{"name": "x"}},
+		{http.MethodDelete, board, object{"confirmName": "Ideas"}},
+		{http.MethodGet, board + "/tags", nil},
+		{http.MethodPost, board + "/tags", object{"name": "x"}},
+		{http.MethodPatch, tag, object{"name": "x"}},
+		{http.MethodDelete, tag, nil},
+		{http.MethodGet, board + "/posts", nil},
+		{http.MethodGet, board + "/posts?q=x", nil},
+		{http.MethodPost, board + "/posts", object{"title": "x"}},
+		{http.MethodGet, board + "/changelog", nil},
+		{http.MethodPost, board + "/changelog", object{"title": "x"}},
 	} {
-		n.Refused(t, "ERR_NOT_FOUND", r.method, r.path, object{"name": "x", "title": "x", "confirmName": "Ideas"})
+		n.Refused(t, "ERR_NOT_FOUND", r.method, r.path, r.body)
 	}
 	require.Empty(t, n.Walk(t, "/v1/boards", "50", func() {}))
 	require.Equal(t, "ideas", n.Get(t, n.Board(t))["slug"])

@@ -201,15 +201,22 @@ func TestACursorBelongsToItsList(t *testing.T) {
 }
 
 func cursorsOfParents(t *testing.T, n *tenant) {
-	for _, list := range []func() string{
-		func() string { return n.Board(t) + "/tags" },
-		func() string { return n.Board(t) + "/posts" },
-		func() string { return n.Board(t) + "/changelog" },
-		func() string { return n.Post(t) + "/comments" },
+	for _, list := range []struct {
+		make   func() string
+		member string
+	}{
+		{func() string { return n.Board(t) + "/tags" }, "name"},
+		{func() string { return n.Board(t) + "/posts" }, "title"},
+		{func() string { return n.Board(t) + "/changelog" }, "title"},
+		{func() string { return n.Post(t) + "/comments" }, "body"},
 	} {
-		of, other := list(), list()
+		of, other := list.make(), list.make()
 		for i := range 4 {
-			n.ID(t, []string{of, other}[i%2], object{"name": fmt.Sprint(i), "title": "x", "body": object{"text": "x"}})
+			value := any(fmt.Sprint(i))
+			if list.member == "body" {
+				value = object{"text": "x"}
+			}
+			n.ID(t, []string{of, other}[i%2], object{list.member: value})
 		}
 		n.cursorsDiffer(t, "", of+"?limit=1", other+"?limit=1")
 	}
