@@ -105,6 +105,19 @@ func TestEveryLimitOfTheContractIsInTheInputSchemaOfItsTool(t *testing.T) {
 	require.Greater(t, checked, 200, "limits that were compared")
 }
 
+func TestTheInputSchemaSaysWhichArgumentsBelongTogether(t *testing.T) {
+	t.Parallel()
+	app := apptest.Start(t, apptest.Options{})
+	tools := newAgent(t, app, app.Tenant(t).Key).everyTool(t)
+	revenue := object{"mrr_cents": []any{"currency"}, "currency": []any{"mrr_cents"}}
+	voter := object{"create_contact": []any{"external_user_id"}}
+	for name, pairs := range map[string]object{
+		"create_contact": revenue, "identify_contact": revenue, "update_contact": revenue, "vote_post": voter, "manage_comment": voter,
+	} {
+		require.Equal(t, pairs, tools[name].InputSchema.(object)["dependentRequired"], name)
+	}
+}
+
 func actionOf(input object) object { return input["properties"].(object)["action"].(object) }
 
 // described reports whether an argument has a description, by itself or in its variants or members.

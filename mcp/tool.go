@@ -90,6 +90,7 @@ func (r *ready) addArguments(schema *openapi3.Schema) {
 				schema.Properties[name] = r.argument(name)
 			}
 		}
+		r.addPairs(schema, op)
 	}
 	for _, name := range r.operations[0].input.Required {
 		if !slices.ContainsFunc(r.operations, func(op *operation) bool { return !slices.Contains(op.input.Required, name) }) {
@@ -97,6 +98,20 @@ func (r *ready) addArguments(schema *openapi3.Schema) {
 		}
 	}
 	slices.Sort(schema.Required)
+}
+
+// addPairs adds the arguments of an operation that need others, unless another action takes them alone.
+func (r *ready) addPairs(schema *openapi3.Schema, of *operation) {
+	for name, needs := range of.input.DependentRequired {
+		if !slices.ContainsFunc(r.operations, func(op *operation) bool {
+			return op.input.Properties[name] != nil && !slices.Equal(op.input.DependentRequired[name], needs)
+		}) {
+			if schema.DependentRequired == nil {
+				schema.DependentRequired = map[string][]string{}
+			}
+			schema.DependentRequired[name] = needs
+		}
+	}
 }
 
 // example returns a call of the action, from the contract's examples.
