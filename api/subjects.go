@@ -58,5 +58,5 @@ func subjectRequest(r *db.SubjectRequest) gen.SubjectRequest {
 }
 
 func subjectRecord(r subjects.Record) gen.SubjectRecord {
-	return gen.SubjectRecord{Kind: gen.SubjectRecordKind(r.Kind), Record: r.JSON}
+	return gen.SubjectRecord{Kind: r.Kind, Record: r.JSON}
 }

@@ -214,69 +214,6 @@ func (e ErasedText) Valid() bool {
 	}
 }
 
-// Defines values for ErrorCode.
-const (
-	ErrorCodeERRCONFLICT              ErrorCode = "ERR_CONFLICT"
-	ErrorCodeERRFORBIDDEN             ErrorCode = "ERR_FORBIDDEN"
-	ErrorCodeERRGONE                  ErrorCode = "ERR_GONE"
-	ErrorCodeERRIDEMPOTENCYINPROGRESS ErrorCode = "ERR_IDEMPOTENCY_IN_PROGRESS"
-	ErrorCodeERRIDEMPOTENCYMISMATCH   ErrorCode = "ERR_IDEMPOTENCY_MISMATCH"
-	ErrorCodeERRINTERNAL              ErrorCode = "ERR_INTERNAL"
-	ErrorCodeERRMETHODNOTALLOWED      ErrorCode = "ERR_METHOD_NOT_ALLOWED"
-	ErrorCodeERRNOTFOUND              ErrorCode = "ERR_NOT_FOUND"
-	ErrorCodeERRPAYLOADTOOLARGE       ErrorCode = "ERR_PAYLOAD_TOO_LARGE"
-	ErrorCodeERRPLANLIMIT             ErrorCode = "ERR_PLAN_LIMIT"
-	ErrorCodeERRPRECONDITIONFAILED    ErrorCode = "ERR_PRECONDITION_FAILED"
-	ErrorCodeERRRATELIMITED           ErrorCode = "ERR_RATE_LIMITED"
-	ErrorCodeERRSCOPEINSUFFICIENT     ErrorCode = "ERR_SCOPE_INSUFFICIENT"
-	ErrorCodeERRUNAUTHORIZED          ErrorCode = "ERR_UNAUTHORIZED"
-	ErrorCodeERRUNAVAILABLE           ErrorCode = "ERR_UNAVAILABLE"
-	ErrorCodeERRUNSUPPORTEDMEDIATYPE  ErrorCode = "ERR_UNSUPPORTED_MEDIA_TYPE"
-	ErrorCodeERRVALIDATION            ErrorCode = "ERR_VALIDATION"
-)
-
-// Valid indicates whether the value is a known member of the ErrorCode enum.
-func (e ErrorCode) Valid() bool {
-	switch e {
-	case ErrorCodeERRCONFLICT:
-		return true
-	case ErrorCodeERRFORBIDDEN:
-		return true
-	case ErrorCodeERRGONE:
-		return true
-	case ErrorCodeERRIDEMPOTENCYINPROGRESS:
-		return true
-	case ErrorCodeERRIDEMPOTENCYMISMATCH:
-		return true
-	case ErrorCodeERRINTERNAL:
-		return true
-	case ErrorCodeERRMETHODNOTALLOWED:
-		return true
-	case ErrorCodeERRNOTFOUND:
-		return true
-	case ErrorCodeERRPAYLOADTOOLARGE:
-		return true
-	case ErrorCodeERRPLANLIMIT:
-		return true
-	case ErrorCodeERRPRECONDITIONFAILED:
-		return true
-	case ErrorCodeERRRATELIMITED:
-		return true
-	case ErrorCodeERRSCOPEINSUFFICIENT:
-		return true
-	case ErrorCodeERRUNAUTHORIZED:
-		return true
-	case ErrorCodeERRUNAVAILABLE:
-		return true
-	case ErrorCodeERRUNSUPPORTEDMEDIATYPE:
-		return true
-	case ErrorCodeERRVALIDATION:
-		return true
-	default:
-		return false
-	}
-}
-
 // Defines values for EventType.
 const (
 	EventTypeChangelogPublished EventType = "changelog.published"
@@ -433,42 +370,6 @@ func (e RecoveryStatus) Valid() bool {
 	case RecoveryStatusRunning:
 		return true
 	case RecoveryStatusStopped:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for SubjectRecordKind.
-const (
-	SubjectRecordKindComment      SubjectRecordKind = "comment"
-	SubjectRecordKindContact      SubjectRecordKind = "contact"
-	SubjectRecordKindDelivery     SubjectRecordKind = "delivery"
-	SubjectRecordKindEvent        SubjectRecordKind = "event"
-	SubjectRecordKindPost         SubjectRecordKind = "post"
-	SubjectRecordKindSubmission   SubjectRecordKind = "submission"
-	SubjectRecordKindSubscription SubjectRecordKind = "subscription"
-	SubjectRecordKindVote         SubjectRecordKind = "vote"
-)
-
-// Valid indicates whether the value is a known member of the SubjectRecordKind enum.
-func (e SubjectRecordKind) Valid() bool {
-	switch e {
-	case SubjectRecordKindComment:
-		return true
-	case SubjectRecordKindContact:
-		return true
-	case SubjectRecordKindDelivery:
-		return true
-	case SubjectRecordKindEvent:
-		return true
-	case SubjectRecordKindPost:
-		return true
-	case SubjectRecordKindSubmission:
-		return true
-	case SubjectRecordKindSubscription:
-		return true
-	case SubjectRecordKindVote:
 		return true
 	default:
 		return false
@@ -712,7 +613,7 @@ type AuditList struct {
 	NextCursor nullable.Nullable[NextCursor] `json:"nextCursor"`
 }
 
-// BillingState With `read_only` the API refuses every write.
+// BillingState With `read_only` the API refuses writes. The introduction names the exceptions.
 type BillingState string
 
 // BlockedWords Words and phrases. An end-user's text on your web pages that contains one of them waits as a submission,
@@ -1470,7 +1371,7 @@ type ErrorBody struct {
 }
 
 // ErrorCode The cause of the error. The introduction has a table. More may be added; handle an unknown code by the HTTP status.
-type ErrorCode string
+type ErrorCode = string
 
 // ErrorDetails Data for programs, depending on the code. Other keys may be added.
 type ErrorDetails = map[string]any
@@ -1735,7 +1636,7 @@ type NextCursor = string
 
 // Organization defines model for Organization.
 type Organization struct {
-	// BillingState With `read_only` the API refuses every write.
+	// BillingState With `read_only` the API refuses writes. The introduction names the exceptions.
 	BillingState BillingState `json:"billingState"`
 
 	// ID An organization's id.
@@ -1759,7 +1660,7 @@ type OrganizationID = string
 
 // OrganizationSettings defines model for OrganizationSettings.
 type OrganizationSettings struct {
-	// BillingState With `read_only` the API refuses every write.
+	// BillingState With `read_only` the API refuses writes. The introduction names the exceptions.
 	BillingState BillingState `json:"billingState"`
 
 	// BlockedWords Words and phrases. An end-user's text on your web pages that contains one of them waits as a submission,
@@ -2104,14 +2005,11 @@ type RotateWebhookSecretRequest struct {
 // SubjectRecord defines model for SubjectRecord.
 type SubjectRecord struct {
 	// Kind The kind of record. A `subscription` is the person's choice of e-mails. More may be added.
-	Kind SubjectRecordKind `json:"kind"`
+	Kind string `json:"kind"`
 
 	// Record The record at the time at which the export read it. More fields may be added.
 	Record json.RawMessage `json:"record"`
 }
-
-// SubjectRecordKind The kind of record. A `subscription` is the person's choice of e-mails. More may be added.
-type SubjectRecordKind string
 
 // SubjectRecordList defines model for SubjectRecordList.
 type SubjectRecordList struct {

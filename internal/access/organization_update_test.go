@@ -19,6 +19,7 @@ import (
 	"earshot/internal/access"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
+	"earshot/internal/testkit/apptest"
 )
 
 func TestAnOrganization(t *testing.T) {

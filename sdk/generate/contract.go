@@ -65,6 +65,7 @@ type rawSchema struct {
 	Format      string              `yaml:"format"`
 	Description string              `yaml:"description"`
 	Enum        []string            `yaml:"enum"`
+	OpenEnum    []string            `yaml:"x-extensible-enum"`
 	Const       string              `yaml:"const"`
 	Required    []string            `yaml:"required"`
 	Properties  ordered[*rawSchema] `yaml:"properties"`

@@ -326,7 +326,7 @@ func (b *builder) ref(s *rawSchema, name string) (Ref, error) {
 }
 
 func (b *builder) plain(s *rawSchema, name string) (Ref, error) {
-	if len(s.Enum) > 0 {
+	if len(s.Enum)+len(s.OpenEnum) > 0 {
 		return Ref{Type: "enum", Enum: b.enum(s, name)}, nil
 	}
 	switch base := s.Type.base(); base {
@@ -352,7 +352,7 @@ func (b *builder) plain(s *rawSchema, name string) (Ref, error) {
 func (b *builder) enum(s *rawSchema, name string) *Enum {
 	e := b.enums[name]
 	if e == nil {
-		e = &Enum{Name: name, Doc: strings.TrimSpace(s.Description), Values: s.Enum}
+		e = &Enum{Name: name, Doc: strings.TrimSpace(s.Description), Values: slices.Concat(s.Enum, s.OpenEnum)}
 		b.enums[name] = e
 	}
 	return e

@@ -38,7 +38,7 @@ const (
 	AuditEntryActorKindOperator AuditEntryActorKind = "operator"
 )
 
-// BillingState: With `read_only` the API refuses every write.
+// BillingState: With `read_only` the API refuses writes. The introduction names the exceptions.
 type BillingState string
 
 // The values of BillingState that this version knows.
@@ -127,6 +127,37 @@ const (
 	ErrIdempotencyMismatch   ErrorCode = "ERR_IDEMPOTENCY_MISMATCH"
 	ErrInternal              ErrorCode = "ERR_INTERNAL"
 	ErrUnavailable           ErrorCode = "ERR_UNAVAILABLE"
+)
+
+// ErrorDetailsReason: The reason why the operation isn't allowed or possible now. More may be added. `cursor_expired`
+// comes with `ERR_GONE`. With `ERR_FORBIDDEN` come `billing_read_only`, `edit_window_expired`,
+// `event_feed_off`, `not_your_key`, `role_insufficient` and `subscriber_mails_not_allowed`. The
+// others come with `ERR_CONFLICT`.
+type ErrorDetailsReason string
+
+// The values of ErrorDetailsReason that this version knows.
+const (
+	ErrorDetailsReasonBillingReadOnly           ErrorDetailsReason = "billing_read_only"
+	ErrorDetailsReasonEditWindowExpired         ErrorDetailsReason = "edit_window_expired"
+	ErrorDetailsReasonEventFeedOff              ErrorDetailsReason = "event_feed_off"
+	ErrorDetailsReasonNotYourKey                ErrorDetailsReason = "not_your_key"
+	ErrorDetailsReasonRoleInsufficient          ErrorDetailsReason = "role_insufficient"
+	ErrorDetailsReasonSubscriberMailsNotAllowed ErrorDetailsReason = "subscriber_mails_not_allowed"
+	ErrorDetailsReasonAlreadyMerged             ErrorDetailsReason = "already_merged"
+	ErrorDetailsReasonBoardNotEmpty             ErrorDetailsReason = "board_not_empty"
+	ErrorDetailsReasonBoardNotPublic            ErrorDetailsReason = "board_not_public"
+	ErrorDetailsReasonExportRunning             ErrorDetailsReason = "export_running"
+	ErrorDetailsReasonKeyExpired                ErrorDetailsReason = "key_expired"
+	ErrorDetailsReasonKeyRevoked                ErrorDetailsReason = "key_revoked"
+	ErrorDetailsReasonLastOwner                 ErrorDetailsReason = "last_owner"
+	ErrorDetailsReasonMemberNotRemoved          ErrorDetailsReason = "member_not_removed"
+	ErrorDetailsReasonNotSubscribed             ErrorDetailsReason = "not_subscribed"
+	ErrorDetailsReasonRecoveryRunning           ErrorDetailsReason = "recovery_running"
+	ErrorDetailsReasonTagLimit                  ErrorDetailsReason = "tag_limit"
+	ErrorDetailsReasonTargetMerged              ErrorDetailsReason = "target_merged"
+	ErrorDetailsReasonWebhookDisabled           ErrorDetailsReason = "webhook_disabled"
+	ErrorDetailsReasonWidgetSecretLimit         ErrorDetailsReason = "widget_secret_limit"
+	ErrorDetailsReasonCursorExpired             ErrorDetailsReason = "cursor_expired"
 )
 
 // EventType: The name of an event.
@@ -1377,12 +1408,11 @@ type ErrorDetails struct {
 	Field *string `json:"field,omitzero"`
 	// The missing scope, with `ERR_SCOPE_INSUFFICIENT`.
 	Required *string `json:"required,omitzero"`
-	// The reason why the operation isn't allowed or possible now. More may be added. With
-	// `ERR_FORBIDDEN`: `billing_read_only`, `edit_window_expired`, `not_your_key`, `role_insufficient`
-	// and `subscriber_mails_not_allowed`. With `ERR_CONFLICT`: `board_not_empty`, `already_merged`,
-	// `target_merged`, `webhook_disabled`, `not_subscribed`, `tag_limit`, `recovery_running`,
-	// `export_running`, `key_revoked`, `key_expired`, `last_owner` and `member_not_removed`.
-	Reason *string `json:"reason,omitzero"`
+	// The reason why the operation isn't allowed or possible now. More may be added. `cursor_expired`
+	// comes with `ERR_GONE`. With `ERR_FORBIDDEN` come `billing_read_only`, `edit_window_expired`,
+	// `event_feed_off`, `not_your_key`, `role_insufficient` and `subscriber_mails_not_allowed`. The
+	// others come with `ERR_CONFLICT`.
+	Reason *ErrorDetailsReason `json:"reason,omitzero"`
 	// The id of the running recovery, with `recovery_running`.
 	RecoveryID *string `json:"recoveryId,omitzero"`
 	// The id of the target of the merge, with `target_merged`, and with `already_merged` from a change of the status.
@@ -1393,11 +1423,11 @@ type ErrorDetails struct {
 	ChangelogEntries *int64 `json:"changelogEntries,omitzero"`
 	// The number of tags on the board, with `board_not_empty`.
 	Tags *int64 `json:"tags,omitzero"`
-	// The capped resource: `contact`, `webhook`, `apiKey` or `member` with `ERR_PLAN_LIMIT`, `tag` with `tag_limit`.
+	// The capped resource: `contact`, `webhook`, `apiKey` or `member` with `ERR_PLAN_LIMIT`, `tag` with `tag_limit`, `widgetSecret` with `widget_secret_limit`.
 	Resource *string `json:"resource,omitzero"`
-	// The cap, with `ERR_PLAN_LIMIT` and `tag_limit`.
+	// The cap, with `resource`.
 	Limit *int64 `json:"limit,omitzero"`
-	// The current number, with `ERR_PLAN_LIMIT` and `tag_limit`.
+	// The current number, with `resource`.
 	Current *int64 `json:"current,omitzero"`
 	// The requested place in the feed, with `ERR_GONE`.
 	After *int64 `json:"after,omitzero"`
@@ -1826,7 +1856,7 @@ type Organization struct {
 	Slug *string `json:"slug"`
 	// The organization's plan.
 	Plan Plan `json:"plan"`
-	// With `read_only` the API refuses every write.
+	// With `read_only` the API refuses writes. The introduction names the exceptions.
 	BillingState BillingState `json:"billingState"`
 	// Extra has the members that this version doesn't know.
 	Extra map[string]json.RawMessage `json:"-"`
@@ -1856,7 +1886,7 @@ type OrganizationSettings struct {
 	Color *string `json:"color"`
 	// The organization's plan.
 	Plan Plan `json:"plan"`
-	// With `read_only` the API refuses every write.
+	// With `read_only` the API refuses writes. The introduction names the exceptions.
 	BillingState BillingState `json:"billingState"`
 	// Whether your web pages currently accept no posts, votes and comments.
 	PublicClosed bool `json:"publicClosed"`

@@ -54,6 +54,7 @@ var loadContract = sync.OnceValues(func() (*contract, error) {
 	if err != nil {
 		return nil, errors.Wrap(err, "read the contract")
 	}
+	CloseEnums(tree)
 	compiler := jsonschema.NewCompiler()
 	compiler.DefaultDraft(jsonschema.Draft2020)
 	compiler.AssertFormat()
@@ -70,6 +71,24 @@ var loadContract = sync.OnceValues(func() (*contract, error) {
 	}
 	return c, nil
 })
+
+// CloseEnums makes the open enums of a contract accept only their listed values. Clients must accept
+// others, but the service sends only listed ones.
+func CloseEnums(node any) {
+	switch node := node.(type) {
+	case map[string]any:
+		if known := node["x-extensible-enum"]; known != nil {
+			node["enum"] = known
+		}
+		for _, child := range node {
+			CloseEnums(child)
+		}
+	case []any:
+		for _, child := range node {
+			CloseEnums(child)
+		}
+	}
+}
 
 func isAddress(v any) error {
 	s, ok := v.(string)

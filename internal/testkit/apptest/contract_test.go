@@ -1,6 +1,7 @@
 package apptest
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -33,4 +34,8 @@ func TestAnAnswerThatDiffersFromTheContractIsCaught(t *testing.T) {
 	for _, name := range headers {
 		require.Error(t, check(http.StatusOK, good, name), name)
 	}
+	const refused = `{"error":{"code":"%s","message":"x","details":{"reason":"%s"}}}`
+	require.NoError(t, check(http.StatusForbidden, fmt.Sprintf(refused, "ERR_FORBIDDEN", "role_insufficient"), ""))
+	require.Error(t, check(http.StatusForbidden, fmt.Sprintf(refused, "ERR_NONSENSE", "role_insufficient"), ""), "a code that isn't listed")
+	require.Error(t, check(http.StatusForbidden, fmt.Sprintf(refused, "ERR_FORBIDDEN", "nonsense"), ""), "a reason that isn't listed")
 }

@@ -19,6 +19,7 @@ __all__ = [
     "DeliveryStatus",
     "ErasedText",
     "ErrorCode",
+    "ErrorDetailsReason",
     "EventType",
     "MemberRole",
     "Plan",
@@ -132,7 +133,7 @@ BillingState = Literal[
     "active",
     "read_only",
 ]
-"""With `read_only` the API refuses every write."""
+"""With `read_only` the API refuses writes. The introduction names the exceptions."""
 
 ChangelogEntryState = Literal[
     "draft",
@@ -202,6 +203,35 @@ ErrorCode = Literal[
 ]
 """The cause of the error. The introduction has a table. More may be added; handle an unknown code by
 the HTTP status.
+"""
+
+ErrorDetailsReason = Literal[
+    "billing_read_only",
+    "edit_window_expired",
+    "event_feed_off",
+    "not_your_key",
+    "role_insufficient",
+    "subscriber_mails_not_allowed",
+    "already_merged",
+    "board_not_empty",
+    "board_not_public",
+    "export_running",
+    "key_expired",
+    "key_revoked",
+    "last_owner",
+    "member_not_removed",
+    "not_subscribed",
+    "recovery_running",
+    "tag_limit",
+    "target_merged",
+    "webhook_disabled",
+    "widget_secret_limit",
+    "cursor_expired",
+]
+"""The reason why the operation isn't allowed or possible now. More may be added. `cursor_expired`
+comes with `ERR_GONE`. With `ERR_FORBIDDEN` come `billing_read_only`, `edit_window_expired`,
+`event_feed_off`, `not_your_key`, `role_insufficient` and `subscriber_mails_not_allowed`. The others
+come with `ERR_CONFLICT`.
 """
 
 EventType = Literal[
@@ -996,12 +1026,11 @@ class ErrorDetails:
     required: Optional[str] = None
     """The missing scope, with `ERR_SCOPE_INSUFFICIENT`."""
 
-    reason: Optional[str] = None
-    """The reason why the operation isn't allowed or possible now. More may be added. With
-    `ERR_FORBIDDEN`: `billing_read_only`, `edit_window_expired`, `not_your_key`, `role_insufficient`
-    and `subscriber_mails_not_allowed`. With `ERR_CONFLICT`: `board_not_empty`, `already_merged`,
-    `target_merged`, `webhook_disabled`, `not_subscribed`, `tag_limit`, `recovery_running`,
-    `export_running`, `key_revoked`, `key_expired`, `last_owner` and `member_not_removed`.
+    reason: Optional[Union[ErrorDetailsReason, str]] = None
+    """The reason why the operation isn't allowed or possible now. More may be added. `cursor_expired`
+    comes with `ERR_GONE`. With `ERR_FORBIDDEN` come `billing_read_only`, `edit_window_expired`,
+    `event_feed_off`, `not_your_key`, `role_insufficient` and `subscriber_mails_not_allowed`. The
+    others come with `ERR_CONFLICT`.
     """
 
     recovery_id: Optional[str] = None
@@ -1023,14 +1052,14 @@ class ErrorDetails:
 
     resource: Optional[str] = None
     """The capped resource: `contact`, `webhook`, `apiKey` or `member` with `ERR_PLAN_LIMIT`, `tag`
-    with `tag_limit`.
+    with `tag_limit`, `widgetSecret` with `widget_secret_limit`.
     """
 
     limit: Optional[int] = None
-    """The cap, with `ERR_PLAN_LIMIT` and `tag_limit`."""
+    """The cap, with `resource`."""
 
     current: Optional[int] = None
-    """The current number, with `ERR_PLAN_LIMIT` and `tag_limit`."""
+    """The current number, with `resource`."""
 
     after: Optional[int] = None
     """The requested place in the feed, with `ERR_GONE`."""
@@ -1392,7 +1421,7 @@ class Organization:
     """The organization's plan."""
 
     billing_state: Union[BillingState, str]
-    """With `read_only` the API refuses every write."""
+    """With `read_only` the API refuses writes. The introduction names the exceptions."""
 
     extra: Mapping[str, Any] = dataclasses.field(default_factory=_nothing)
     """Members that came after this version of the SDK, as they came."""
@@ -1418,7 +1447,7 @@ class OrganizationSettings:
     """The organization's plan."""
 
     billing_state: Union[BillingState, str]
-    """With `read_only` the API refuses every write."""
+    """With `read_only` the API refuses writes. The introduction names the exceptions."""
 
     public_closed: bool
     """Whether your web pages currently accept no posts, votes and comments."""

@@ -23,7 +23,7 @@ export type ApiKeyScope = "read" | "read:write" | (string & {});
 export type AuditEntryActorKind = "member" | "operator" | (string & {});
 
 /**
- * With `read_only` the API refuses every write.
+ * With `read_only` the API refuses writes. The introduction names the exceptions.
  *
  * More values may come.
  */
@@ -72,6 +72,16 @@ export type ErasedText = "keep" | "blank" | (string & {});
  * More values may come.
  */
 export type ErrorCode = "ERR_UNAUTHORIZED" | "ERR_PLAN_LIMIT" | "ERR_SCOPE_INSUFFICIENT" | "ERR_FORBIDDEN" | "ERR_NOT_FOUND" | "ERR_METHOD_NOT_ALLOWED" | "ERR_GONE" | "ERR_PRECONDITION_FAILED" | "ERR_CONFLICT" | "ERR_PAYLOAD_TOO_LARGE" | "ERR_UNSUPPORTED_MEDIA_TYPE" | "ERR_VALIDATION" | "ERR_RATE_LIMITED" | "ERR_IDEMPOTENCY_IN_PROGRESS" | "ERR_IDEMPOTENCY_MISMATCH" | "ERR_INTERNAL" | "ERR_UNAVAILABLE" | (string & {});
+
+/**
+ * The reason why the operation isn't allowed or possible now. More may be added. `cursor_expired`
+ * comes with `ERR_GONE`. With `ERR_FORBIDDEN` come `billing_read_only`, `edit_window_expired`,
+ * `event_feed_off`, `not_your_key`, `role_insufficient` and `subscriber_mails_not_allowed`. The
+ * others come with `ERR_CONFLICT`.
+ *
+ * More values may come.
+ */
+export type ErrorDetailsReason = "billing_read_only" | "edit_window_expired" | "event_feed_off" | "not_your_key" | "role_insufficient" | "subscriber_mails_not_allowed" | "already_merged" | "board_not_empty" | "board_not_public" | "export_running" | "key_expired" | "key_revoked" | "last_owner" | "member_not_removed" | "not_subscribed" | "recovery_running" | "tag_limit" | "target_merged" | "webhook_disabled" | "widget_secret_limit" | "cursor_expired" | (string & {});
 
 /**
  * The name of an event.
@@ -810,13 +820,12 @@ export interface ErrorDetails {
   /** The missing scope, with `ERR_SCOPE_INSUFFICIENT`. */
   required?: string;
   /**
-   * The reason why the operation isn't allowed or possible now. More may be added. With
-   * `ERR_FORBIDDEN`: `billing_read_only`, `edit_window_expired`, `not_your_key`, `role_insufficient`
-   * and `subscriber_mails_not_allowed`. With `ERR_CONFLICT`: `board_not_empty`, `already_merged`,
-   * `target_merged`, `webhook_disabled`, `not_subscribed`, `tag_limit`, `recovery_running`,
-   * `export_running`, `key_revoked`, `key_expired`, `last_owner` and `member_not_removed`.
+   * The reason why the operation isn't allowed or possible now. More may be added. `cursor_expired`
+   * comes with `ERR_GONE`. With `ERR_FORBIDDEN` come `billing_read_only`, `edit_window_expired`,
+   * `event_feed_off`, `not_your_key`, `role_insufficient` and `subscriber_mails_not_allowed`. The
+   * others come with `ERR_CONFLICT`.
    */
-  reason?: string;
+  reason?: ErrorDetailsReason;
   /** The id of the running recovery, with `recovery_running`. */
   recoveryId?: string;
   /** The id of the target of the merge, with `target_merged`, and with `already_merged` from a change of the status. */
@@ -827,11 +836,11 @@ export interface ErrorDetails {
   changelogEntries?: number;
   /** The number of tags on the board, with `board_not_empty`. */
   tags?: number;
-  /** The capped resource: `contact`, `webhook`, `apiKey` or `member` with `ERR_PLAN_LIMIT`, `tag` with `tag_limit`. */
+  /** The capped resource: `contact`, `webhook`, `apiKey` or `member` with `ERR_PLAN_LIMIT`, `tag` with `tag_limit`, `widgetSecret` with `widget_secret_limit`. */
   resource?: string;
-  /** The cap, with `ERR_PLAN_LIMIT` and `tag_limit`. */
+  /** The cap, with `resource`. */
   limit?: number;
-  /** The current number, with `ERR_PLAN_LIMIT` and `tag_limit`. */
+  /** The current number, with `resource`. */
   current?: number;
   /** The requested place in the feed, with `ERR_GONE`. */
   after?: number;
@@ -1073,7 +1082,7 @@ export interface Organization {
   slug: string | null;
   /** The organization's plan. */
   plan: Plan;
-  /** With `read_only` the API refuses every write. */
+  /** With `read_only` the API refuses writes. The introduction names the exceptions. */
   billingState: BillingState;
 }
 
@@ -1088,7 +1097,7 @@ export interface OrganizationSettings {
   color: string | null;
   /** The organization's plan. */
   plan: Plan;
-  /** With `read_only` the API refuses every write. */
+  /** With `read_only` the API refuses writes. The introduction names the exceptions. */
   billingState: BillingState;
   /** Whether your web pages currently accept no posts, votes and comments. */
   publicClosed: boolean;
