@@ -4,12 +4,14 @@ import (
 	"encoding/json"
 	"maps"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"earshot/internal/testkit/apptest"
+	"earshot/mcp"
 )
 
 func TestArgumentsThatMakeNoSenseAreToolErrors(t *testing.T) {
@@ -172,4 +174,18 @@ func TestTheMetadataOfACallerIsKeptByteForByte(t *testing.T) {
 	require.Contains(t, string(made.Raw), `"zFirst":1e400,"mrrCents":{"externalUserId":[{"bodyText":null}]},"a_b":12345678901234567890.50`)
 	lone := newAgent(t, app, n.Key).call(t, "create_contact", json.RawMessage(`{"metadata":{"a":"\ud83d"}}`))
 	require.Equal(t, "ERR_VALIDATION", lone.code(), "half of a surrogate pair isn't mended in silence")
+}
+
+func TestManyUnknownArgumentsAreListedUpToALimit(t *testing.T) {
+	t.Parallel()
+	app := apptest.Start(t, apptest.Options{})
+	a := newAgent(t, app, app.Tenant(t).Key)
+	arguments := object{}
+	for i := range 1000 {
+		arguments["unknown"+strconv.Itoa(i)] = 1
+	}
+	got := a.call(t, "list_boards", arguments)
+	require.Equal(t, "ERR_VALIDATION", got.code(), got.raw)
+	require.Len(t, got.fields(), 20)
+	require.Less(t, len(got.raw), mcp.MaxAnswer)
 }

@@ -51,7 +51,7 @@ func (w *refusals) answer() {
 	}
 	id, words := idOf(w.message), strings.TrimSpace(w.text.String())
 	switch {
-	case !json.Valid(w.message):
+	case w.status != http.StatusMethodNotAllowed && !json.Valid(w.message):
 		refuse(w.ResponseWriter, w.status, nil, jsonrpc.CodeParseError, "the message is not valid JSON")
 	case strings.HasPrefix(words, unhandled) && id != nil:
 		// Clients read the answer to a call only if the status is 200.

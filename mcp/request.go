@@ -69,6 +69,13 @@ func (r *ready) names() words {
 	return all
 }
 
+const (
+	// maxUnknown is the number of unknown arguments that a failure lists. A message has room for many more.
+	maxUnknown = 20
+	// maxUnknownName is longer than any name of an argument, and bounds the size of the answer.
+	maxUnknownName = 100
+)
+
 // unknown returns a failure for each argument that the operation does not take.
 func (r *ready) unknown(op *operation, arguments map[string]json.RawMessage) (bad problem.Fields) {
 	for _, name := range slices.Sorted(maps.Keys(arguments)) {
@@ -76,8 +83,9 @@ func (r *ready) unknown(op *operation, arguments map[string]json.RawMessage) (ba
 		case op.input.Properties[name] != nil:
 		case name == "action" && len(r.actions) > 1:
 		case pieces[name] != nil && !r.writes():
-		default:
-			bad = append(bad, problem.Field{Field: name, Rule: "unknown", Message: r.takes(op)})
+		case len(bad) < maxUnknown:
+			short := strings.ToValidUTF8(name[:min(len(name), maxUnknownName)], "")
+			bad = append(bad, problem.Field{Field: short, Rule: "unknown", Message: r.takes(op)})
 		}
 	}
 	return bad

@@ -34,7 +34,7 @@ type Contract struct {
 type Operation struct {
 	ID    string
 	Scope string
-	// Body is nil for an operation without a body. Query is by the parameter's name.
+	// Body is nil for an operation that reads. Query is by the parameter's name.
 	Body *Input
 	// Bodiless is true if the body is optional.
 	Bodiless bool
@@ -56,6 +56,7 @@ type Operation struct {
 // Input is a body or a parameter: the shape in which it is read, and the schema that validates it.
 type Input struct {
 	*shape
+	// schema is nil if there is nothing else to validate.
 	schema *jsonschema.Schema
 }
 
@@ -135,6 +136,10 @@ func readOperation(compiler *jsonschema.Compiler, o *openapi3.Operation, path, m
 		op.Tagged = op.Tagged || r.Value.Headers[ETagHeader] != nil
 	}
 	if o.RequestBody == nil {
+		if method != http.MethodGet {
+			// A member of such a body was meant for the query, or for another operation.
+			op.Body, op.Bodiless = &Input{shape: &shape{closed: true}}, true
+		}
 		return op, nil
 	}
 	media := o.RequestBody.Value.Content.Get("application/json")

@@ -95,36 +95,61 @@ func (o Operation) JudgeBody(bad *problem.Fields, raw []byte) (clean []byte, rea
 	raw = bytes.TrimSpace(raw)
 	value, clean := o.Body.read(raw)
 	o.Body.judge(bad, value)
+	listed := map[string]int{}
 	o.Body.eachUnknown(raw, nil, func(of *shape, place []string, sent []byte) {
 		name := place[len(place)-1]
 		switch {
 		case len(place) == 1 && o.Kept[name]:
+			return
 		case len(place) == 1 && o.ReadOnly[name] != "":
 			if readOnly == nil {
 				readOnly = map[string]json.RawMessage{}
 			}
 			readOnly[name] = sent
-		case len(*bad) < maxUnknown:
-			names := slices.Sorted(maps.Keys(of.members))
-			place[len(place)-1] = name[:min(len(name), maxUnknownName)]
-			bad.Add(strings.ToValidUTF8(fieldName(place), "\uFFFD"), "unknown", "is no member of this request; the nearest of %s is %s",
-				strings.Join(names, ", "), nearest(name, names))
+			return
+		}
+		within := ""
+		if len(place) > 2 && place[0] == o.Alone {
+			within = place[1]
+		}
+		if listed[within]++; listed[within] <= maxUnknown {
+			bad.Add(fieldName(append(place[:len(place)-1], quoted(name))), "unknown", "%s", o.notTaken(of, name))
 		}
 	})
 	return clean, readOnly
 }
 
 const (
-	// maxUnknown bounds the comparisons of names: a body of 1 MiB has room for 100,000 unknown members.
-	maxUnknown = 100
+	// maxUnknown is the number of unknown members that a failure lists, of the body and of each item
+	// that is validated separately. A body of 1 MiB has room for 100,000 of them.
+	maxUnknown = 20
 	// maxUnknownName is longer than any name of the contract, and bounds the size of the answer.
 	maxUnknownName = 100
 )
 
+// quoted returns an unknown name as part of a place. A name that looks like a place is in quotes.
+func quoted(name string) string {
+	short := name[:min(len(name), maxUnknownName)]
+	if strings.ContainsAny(name, `.[]"`) || !utf8.ValidString(short) || strings.Trim(name, "0123456789") == "" {
+		return strconv.Quote(short)
+	}
+	return short
+}
+
+// notTaken says which members an object takes.
+func (o Operation) notTaken(of *shape, name string) string {
+	names := slices.Sorted(maps.Keys(of.members))
+	if len(names) == 0 {
+		return "is no member of this request, which has no body; its query takes " +
+			cmp.Or(strings.Join(slices.Sorted(maps.Keys(o.Query)), ", "), "nothing either")
+	}
+	return fmt.Sprintf("is no member of this request; the nearest of %s is %s", strings.Join(names, ", "), nearest(name, names))
+}
+
 // judge adds the schema's failures for a value at a place.
 func (in *Input) judge(bad *problem.Fields, value any, at ...string) {
 	var invalid *jsonschema.ValidationError
-	if !errors.As(in.schema.Validate(value), &invalid) {
+	if in.schema == nil || !errors.As(in.schema.Validate(value), &invalid) {
 		return
 	}
 	var found problem.Fields

@@ -25,7 +25,9 @@ type shape struct {
 	// counted up to most, and values is the shape of the values.
 	members map[string]*shape
 	values  *shape
-	items   *shape
+	// closed is true for an object that has no other members.
+	closed bool
+	items  *shape
 	// most is the maximum number of items or names, if there is one.
 	most                                int
 	integer, boolean, moment, isTrimmed bool
@@ -54,6 +56,7 @@ func shapeOf(s *openapi3.Schema) *shape {
 	for _, part := range s.AllOf {
 		maps.Copy(out.members, shapeOf(part.Value).members)
 	}
+	out.closed = len(out.members) > 0
 	return out
 }
 
@@ -142,7 +145,7 @@ func (s *shape) readArray(raw []byte) (any, []byte) {
 func (s *shape) eachUnknown(raw []byte, at []string, fn func(of *shape, place []string, sent []byte)) {
 	switch {
 	case s.free:
-	case raw[0] == '{' && len(s.members) > 0:
+	case raw[0] == '{' && s.closed:
 		eachMember(raw, func(name string, member []byte) {
 			place := append(slices.Clip(at), name)
 			if of := s.members[name]; of != nil {
@@ -154,6 +157,9 @@ func (s *shape) eachUnknown(raw []byte, at []string, fn func(of *shape, place []
 	case raw[0] == '[' && s.items != nil:
 		n := 0
 		eachItem(raw, func(item []byte) {
+			if s.most > 0 && n > s.most {
+				return // one too many is enough to fail
+			}
 			s.items.eachUnknown(item, append(slices.Clip(at), strconv.Itoa(n)), fn)
 			n++
 		})

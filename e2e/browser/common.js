@@ -14,11 +14,12 @@ export const accessible = async (page, what) => {
   assert.deepEqual(violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.html).join(" ")}`), [], what);
 };
 
-// mails returns the e-mails in a directory, the newest first, with quoted-printable ASCII decoded.
+// mails returns the e-mails in a directory, the newest first, without quoted-printable.
 export const mails = async (dir) => {
   const files = (await readdir(dir).catch(() => [])).filter((f) => f.endsWith(".eml")); // others are half written
-  const texts = await Promise.all(files.sort().reverse().map((f) => readFile(path.join(dir, f), "utf8")));
-  return texts.map((text) => text.replace(/=\r?\n/g, "").replace(/=([2-7][0-9A-F])/g, (_, hex) => String.fromCharCode(parseInt(hex, 16))));
+  const texts = await Promise.all(files.sort().reverse().map((f) => readFile(path.join(dir, f), "latin1")));
+  const byte = (_, hex) => String.fromCharCode(parseInt(hex, 16));
+  return texts.map((text) => Buffer.from(text.replace(/=\r?\n/g, "").replace(/=([0-9A-F]{2})/g, byte), "latin1").toString());
 };
 
 // mailedLink returns the link in the newest e-mail to an address that contains the words.

@@ -131,7 +131,7 @@ while (!mail) {
   await later(200);
   mail = (await mails(path.join(EARSHOT_DIR, "mail"))).find((m) => titles.every((title) => m.includes(title)));
 }
-const html = mail.slice(mail.indexOf("<!doctype"), mail.indexOf("</html>"));
+const [html] = mail.match(/<!DOCTYPE html>[^]*<\/html>/);
 const preferences = html.match(/http:[^"]+preferences[^"]+/)[0].replaceAll("&amp;", "&");
 for (const [screen, colorScheme] of small) {
   const context = await browser.newContext({ viewport: screens[screen], colorScheme, locale: "en-US" });
@@ -139,6 +139,7 @@ for (const [screen, colorScheme] of small) {
   await page.goto(preferences);
   await shoot(page, `preferences-${screen}-${colorScheme}`);
   await page.setViewportSize({ width: 640, height: 480 });
+  await page.goto("about:blank"); // the page's policy forbids to replace its content
   await page.setContent(html);
   await shoot(page, `subscriber-mail-${colorScheme}`);
   await context.close();

@@ -341,15 +341,15 @@ func eachPatch(t *testing.T, n *tenant, start object, cases map[string]string) {
 
 func overwrites(t *testing.T, n *tenant) {
 	eachPatch(t, n, apptest.EveryTrait, map[string]string{
-		`{"externalUserId":" u-2 "}`:          `{"externalUserId":{"from":null,"to":" u-2 "}}`,
-		`{"email":" Eve@Example.COM "}`:       `{"email":{"from":"ada@example.com","to":"eve@example.com"}}`,
-		`{"name":" Eve "}`:                    `{"name":{"from":"Ada","to":"Eve"}}`,
-		`{"plan":"solo"}`:                     `{"plan":{"from":"team","to":"solo"}}`,
-		`{"mrrCents":0,"currency":"EUR"}`:     `{"mrrCents":{"from":4900,"to":0}}`,
-		`{"mrrCents":4900,"currency":"USD"}`:  `{"currency":{"from":"EUR","to":"USD"}}`,
-		`{"mrrCents":1,"currency":"USD"}`:     `{"mrrCents":{"from":4900,"to":1},"currency":{"from":"EUR","to":"USD"}}`,
-		`{"metadata":{"a":["x"]}}`:            `{"metadata":{"from":{"seats":12},"to":{"a":["x"]}}}`,
-		`{"name":"Eve","plan":"team"}`: `{"name":{"from":"Ada","to":"Eve"}}`,
+		`{"externalUserId":" u-2 "}`:         `{"externalUserId":{"from":null,"to":" u-2 "}}`,
+		`{"email":" Eve@Example.COM "}`:      `{"email":{"from":"ada@example.com","to":"eve@example.com"}}`,
+		`{"name":" Eve "}`:                   `{"name":{"from":"Ada","to":"Eve"}}`,
+		`{"plan":"solo"}`:                    `{"plan":{"from":"team","to":"solo"}}`,
+		`{"mrrCents":0,"currency":"EUR"}`:    `{"mrrCents":{"from":4900,"to":0}}`,
+		`{"mrrCents":4900,"currency":"USD"}`: `{"currency":{"from":"EUR","to":"USD"}}`,
+		`{"mrrCents":1,"currency":"USD"}`:    `{"mrrCents":{"from":4900,"to":1},"currency":{"from":"EUR","to":"USD"}}`,
+		`{"metadata":{"a":["x"]}}`:           `{"metadata":{"from":{"seats":12},"to":{"a":["x"]}}}`,
+		`{"name":"Eve","plan":"team"}`:       `{"name":{"from":"Ada","to":"Eve"}}`,
 	})
 }
 

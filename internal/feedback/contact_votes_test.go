@@ -96,6 +96,8 @@ func newcomersOverTheCap(t *testing.T, n *tenant) {
 		free.voteOf(t, post, object{"externalUserId": id, "createContact": true}, http.StatusCreated)
 	}
 	free.Refused(t, "ERR_PLAN_LIMIT", http.MethodPost, post+"/votes", object{"externalUserId": "c", "createContact": true})
+	free.Refused(t, "ERR_PLAN_LIMIT", http.MethodPatch, post, object{"externalUserId": "c", "createContact": true})
+	free.Refused(t, "ERR_PLAN_LIMIT", http.MethodPost, free.Board(t)+"/posts", object{"title": "x", "externalUserId": "c", "createContact": true})
 	free.voteOf(t, post, object{"externalUserId": "a", "createContact": true}, http.StatusOK)
 }
 

@@ -103,8 +103,7 @@ func mergeable(target *db.Post, sources []publicid.Post, byID map[publicid.Post]
 			return nil, problem.MissingIn("sourceIds", "post")
 		case p.BoardID != target.BoardID:
 			bad.Add(problem.Item("sourceIds", i), "sameBoard", "is a post of another board")
-		// Once, clients could change the status of a merged post. Another merge makes it a duplicate again.
-		case p.MergedIntoID == nil, *p.MergedIntoID == target.ID && p.Status != post.StatusDuplicate:
+		case p.MergedIntoID == nil:
 			if !slices.Contains(fresh, p) {
 				fresh = append(fresh, p)
 			}

@@ -315,14 +315,14 @@ func postGone(t *testing.T, n *tenant) {
 		if r.path == post+"/merge" {
 			source = strings.TrimPrefix(other, "/v1/posts/")
 		}
-		var body object
+		body := bodyOf(r.method)
 		switch {
 		case strings.HasSuffix(r.path, "/merge"):
 			body = object{"sourceIds": []string{source}}
 		case r.method == http.MethodPut:
 			body = object{"postIds": []string{id}}
-		case !strings.HasSuffix(r.path, "/votes"):
-			body = object{"body": object{"text": "x"}}
+		case strings.HasSuffix(r.path, "/votes"):
+			body = nil
 		}
 		a := n.Refused(t, "ERR_NOT_FOUND", r.method, r.path, body)
 		require.Equal(t, r.field, orEmptyText(a.Details()["field"]), "%s %s", r.method, r.path)

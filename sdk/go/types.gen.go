@@ -131,8 +131,8 @@ const (
 
 // ErrorDetailsReason: The reason why the operation isn't allowed or possible now. More may be added. `cursor_expired`
 // comes with `ERR_GONE`. With `ERR_FORBIDDEN` come `billing_read_only`, `edit_window_expired`,
-// `event_feed_off`, `not_your_key`, `role_insufficient` and `subscriber_mails_not_allowed`. The
-// others come with `ERR_CONFLICT`.
+// `event_feed_off`, `foreign_origin`, `not_your_key`, `role_insufficient` and
+// `subscriber_mails_not_allowed`. The others come with `ERR_CONFLICT`.
 type ErrorDetailsReason string
 
 // The values of ErrorDetailsReason that this version knows.
@@ -140,6 +140,7 @@ const (
 	ErrorDetailsReasonBillingReadOnly           ErrorDetailsReason = "billing_read_only"
 	ErrorDetailsReasonEditWindowExpired         ErrorDetailsReason = "edit_window_expired"
 	ErrorDetailsReasonEventFeedOff              ErrorDetailsReason = "event_feed_off"
+	ErrorDetailsReasonForeignOrigin             ErrorDetailsReason = "foreign_origin"
 	ErrorDetailsReasonNotYourKey                ErrorDetailsReason = "not_your_key"
 	ErrorDetailsReasonRoleInsufficient          ErrorDetailsReason = "role_insufficient"
 	ErrorDetailsReasonSubscriberMailsNotAllowed ErrorDetailsReason = "subscriber_mails_not_allowed"
@@ -1410,8 +1411,8 @@ type ErrorDetails struct {
 	Required *string `json:"required,omitzero"`
 	// The reason why the operation isn't allowed or possible now. More may be added. `cursor_expired`
 	// comes with `ERR_GONE`. With `ERR_FORBIDDEN` come `billing_read_only`, `edit_window_expired`,
-	// `event_feed_off`, `not_your_key`, `role_insufficient` and `subscriber_mails_not_allowed`. The
-	// others come with `ERR_CONFLICT`.
+	// `event_feed_off`, `foreign_origin`, `not_your_key`, `role_insufficient` and
+	// `subscriber_mails_not_allowed`. The others come with `ERR_CONFLICT`.
 	Reason *ErrorDetailsReason `json:"reason,omitzero"`
 	// The id of the running recovery, with `recovery_running`.
 	RecoveryID *string `json:"recoveryId,omitzero"`

@@ -1027,9 +1027,10 @@ class Posts:
 
         `contactId` or `externalUserId`, not both, names the end-user who gave the feedback. With
         `createContact`, the service identifies the contact of an `externalUserId`, as for a vote.
-        The contact must belong to the organization and the tags to the board. Otherwise the answer
-        is 404, with the member's name in `details.field`. The service makes the slug from the
-        title, with `-2`, `-3` and so on if it is taken on the board.
+        The plan's contact cap then applies (402). The contact must belong to the organization and
+        the tags to the board. Otherwise the answer is 404, with the member's name in
+        `details.field`. The service makes the slug from the title, with `-2`, `-3` and so on if it
+        is taken on the board.
 
         Args:
             board_id: A board's id.
@@ -1194,8 +1195,8 @@ class Posts:
 
         `body` is replaced as a whole: a body without `json` has none afterwards, and one without
         `text` has an empty text. `tagIds` replaces the whole set. `contactId: null` removes the
-        contact from the post, and `externalUserId` names another one as in the creation. A slug
-        that another post of the board has gets 409.
+        contact from the post, and `externalUserId` names another one as in the creation, with
+        `createContact` too. A slug that another post of the board has gets 409.
 
         Args:
             post_id: A post's id.

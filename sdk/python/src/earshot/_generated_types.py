@@ -209,6 +209,7 @@ ErrorDetailsReason = Literal[
     "billing_read_only",
     "edit_window_expired",
     "event_feed_off",
+    "foreign_origin",
     "not_your_key",
     "role_insufficient",
     "subscriber_mails_not_allowed",
@@ -230,8 +231,8 @@ ErrorDetailsReason = Literal[
 ]
 """The reason why the operation isn't allowed or possible now. More may be added. `cursor_expired`
 comes with `ERR_GONE`. With `ERR_FORBIDDEN` come `billing_read_only`, `edit_window_expired`,
-`event_feed_off`, `not_your_key`, `role_insufficient` and `subscriber_mails_not_allowed`. The others
-come with `ERR_CONFLICT`.
+`event_feed_off`, `foreign_origin`, `not_your_key`, `role_insufficient` and
+`subscriber_mails_not_allowed`. The others come with `ERR_CONFLICT`.
 """
 
 EventType = Literal[
@@ -1029,8 +1030,8 @@ class ErrorDetails:
     reason: Optional[Union[ErrorDetailsReason, str]] = None
     """The reason why the operation isn't allowed or possible now. More may be added. `cursor_expired`
     comes with `ERR_GONE`. With `ERR_FORBIDDEN` come `billing_read_only`, `edit_window_expired`,
-    `event_feed_off`, `not_your_key`, `role_insufficient` and `subscriber_mails_not_allowed`. The
-    others come with `ERR_CONFLICT`.
+    `event_feed_off`, `foreign_origin`, `not_your_key`, `role_insufficient` and
+    `subscriber_mails_not_allowed`. The others come with `ERR_CONFLICT`.
     """
 
     recovery_id: Optional[str] = None

@@ -492,9 +492,10 @@ export class PostsResource {
    * Adds a post to a board, with the status `open` and the caller as its author. Emits `post.created`.
    *
    * `contactId` or `externalUserId`, not both, names the end-user who gave the feedback. With `createContact`, the
-   * service identifies the contact of an `externalUserId`, as for a vote. The contact must belong to the organization
-   * and the tags to the board. Otherwise the answer is 404, with the member's name in `details.field`. The service
-   * makes the slug from the title, with `-2`, `-3` and so on if it is taken on the board.
+   * service identifies the contact of an `externalUserId`, as for a vote. The plan's contact cap then applies (402).
+   * The contact must belong to the organization and the tags to the board. Otherwise the answer is 404, with the
+   * member's name in `details.field`. The service makes the slug from the title, with `-2`, `-3` and so on if it is
+   * taken on the board.
    *
    * @param boardId A board's id.
    */
@@ -551,7 +552,7 @@ export class PostsResource {
    *
    * `body` is replaced as a whole: a body without `json` has none afterwards, and one without `text` has an empty
    * text. `tagIds` replaces the whole set. `contactId: null` removes the contact from the post, and `externalUserId`
-   * names another one as in the creation. A slug that another post of the board has gets 409.
+   * names another one as in the creation, with `createContact` too. A slug that another post of the board has gets 409.
    *
    * @param postId A post's id.
    */

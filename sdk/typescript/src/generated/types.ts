@@ -76,12 +76,12 @@ export type ErrorCode = "ERR_UNAUTHORIZED" | "ERR_PLAN_LIMIT" | "ERR_SCOPE_INSUF
 /**
  * The reason why the operation isn't allowed or possible now. More may be added. `cursor_expired`
  * comes with `ERR_GONE`. With `ERR_FORBIDDEN` come `billing_read_only`, `edit_window_expired`,
- * `event_feed_off`, `not_your_key`, `role_insufficient` and `subscriber_mails_not_allowed`. The
- * others come with `ERR_CONFLICT`.
+ * `event_feed_off`, `foreign_origin`, `not_your_key`, `role_insufficient` and
+ * `subscriber_mails_not_allowed`. The others come with `ERR_CONFLICT`.
  *
  * More values may come.
  */
-export type ErrorDetailsReason = "billing_read_only" | "edit_window_expired" | "event_feed_off" | "not_your_key" | "role_insufficient" | "subscriber_mails_not_allowed" | "already_merged" | "board_not_empty" | "board_not_public" | "export_running" | "key_expired" | "key_revoked" | "last_owner" | "member_not_removed" | "not_subscribed" | "recovery_running" | "tag_limit" | "target_merged" | "webhook_disabled" | "widget_secret_limit" | "cursor_expired" | (string & {});
+export type ErrorDetailsReason = "billing_read_only" | "edit_window_expired" | "event_feed_off" | "foreign_origin" | "not_your_key" | "role_insufficient" | "subscriber_mails_not_allowed" | "already_merged" | "board_not_empty" | "board_not_public" | "export_running" | "key_expired" | "key_revoked" | "last_owner" | "member_not_removed" | "not_subscribed" | "recovery_running" | "tag_limit" | "target_merged" | "webhook_disabled" | "widget_secret_limit" | "cursor_expired" | (string & {});
 
 /**
  * The name of an event.
@@ -822,8 +822,8 @@ export interface ErrorDetails {
   /**
    * The reason why the operation isn't allowed or possible now. More may be added. `cursor_expired`
    * comes with `ERR_GONE`. With `ERR_FORBIDDEN` come `billing_read_only`, `edit_window_expired`,
-   * `event_feed_off`, `not_your_key`, `role_insufficient` and `subscriber_mails_not_allowed`. The
-   * others come with `ERR_CONFLICT`.
+   * `event_feed_off`, `foreign_origin`, `not_your_key`, `role_insufficient` and
+   * `subscriber_mails_not_allowed`. The others come with `ERR_CONFLICT`.
    */
   reason?: ErrorDetailsReason;
   /** The id of the running recovery, with `recovery_running`. */
