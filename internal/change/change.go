@@ -19,7 +19,7 @@ type Change struct {
 	Caller   *Caller
 	settings Settings
 
-	recorded   []recorded
+	recorded   []store.EventRow
 	audited    []audited
 	deliveries []PendingDelivery
 	schedules  []ScheduledEntry

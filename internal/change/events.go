@@ -5,31 +5,27 @@ import (
 	"net/url"
 	"time"
 
-	"entgo.io/ent/dialect/sql"
-	"entgo.io/ent/dialect/sql/sqljson"
 	"github.com/go-faster/errors"
 
 	"earshot/ent/db"
-	"earshot/ent/db/webhook"
 	"earshot/internal/event"
 	"earshot/internal/publicid"
 	"earshot/internal/store"
 )
 
-// recorded is an event that is not written yet.
-type recorded struct {
-	event   event.Type
-	payload []byte
-}
-
-// Record encodes an event. The event is written at the end of the transaction, because its insert
-// locks the organization's event counter until the commit.
+// Record encodes an event. All events of a change are written by one statement at the end of the
+// transaction, with one delivery for each enabled webhook that subscribes. If the feed is off, an
+// event without a subscriber is not written.
+//
+// The statement locks the organization's event counter, and other changes with events wait for it
+// until the commit. The payloads are in memory until then: a change records a few hundred events of
+// some kilobytes, or fewer large ones. Work on more rows is cut into changes of that size.
 func (c *Change) Record(t event.Type, p event.Payload) error {
 	payload, err := event.Freeze(t, c.Caller.Organization.ID, p)
 	if err != nil {
 		return err
 	}
-	c.recorded = append(c.recorded, recorded{t, payload})
+	c.recorded = append(c.recorded, store.EventRow{ID: publicid.NewEvent(), Type: string(t), Payload: payload})
 	return nil
 }
 
@@ -43,48 +39,21 @@ func (c *Change) make(ctx context.Context, fn func(c *Change) error) error {
 			return err
 		}
 	}
-	for _, r := range c.recorded {
-		if err := c.write(ctx, r); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// write writes an event with one delivery row for each enabled webhook that subscribes to it. An
-// event without a subscriber is written for the feed only. If the feed is off, it is not written.
-func (c *Change) write(ctx context.Context, r recorded) error {
-	// Lock the webhooks: if one were deleted before its delivery is inserted, the whole change
-	// would fail.
-	hooks, err := c.Webhook.Query().
-		Where(webhook.Enabled(true), func(s *sql.Selector) {
-			s.Where(sqljson.ValueContains(webhook.FieldEvents, string(r.event)))
-		}).
-		ForShare(store.KeyShare).
-		Select(webhook.FieldID, webhook.FieldURL).
-		All(ctx)
-	if err != nil {
-		return errors.Wrap(err, "load webhooks")
-	}
-	if len(hooks) == 0 && c.settings.SubscribedOnly {
-		return nil
-	}
-	id, err := c.insert(ctx, r)
-	if err != nil {
-		return err
-	}
-	if len(hooks) == 0 {
+	if len(c.recorded) == 0 {
 		return nil
 	}
 	at := store.Now()
-	rows := make([]*db.DeliveryCreate, len(hooks))
-	for i, w := range hooks {
-		rows[i] = c.Send(w, publicid.NewDelivery(), id, string(r.event), at)
+	for i := range c.recorded {
+		c.recorded[i].At = at
 	}
-	if err := c.Delivery.CreateBulk(rows...).Exec(ctx); err != nil {
-		return errors.Wrap(err, "insert the deliveries")
+	of := c.Caller.Organization.ID
+	sent, err := store.InsertEvents(ctx, c.Tx, of, c.recorded, c.settings.SubscribedOnly)
+	for _, d := range sent {
+		c.deliveries = append(c.deliveries, PendingDelivery{
+			ID: d.ID, Webhook: d.Webhook, Organization: of, EventType: d.EventType, Host: HostOf(d.URL),
+		})
 	}
-	return nil
+	return err
 }
 
 // Freeze encodes and inserts an event, and returns its id.
@@ -93,12 +62,8 @@ func (c *Change) Freeze(ctx context.Context, t event.Type, p event.Payload) (pub
 	if err != nil {
 		return publicid.Event{}, err
 	}
-	return c.insert(ctx, recorded{t, payload})
-}
-
-func (c *Change) insert(ctx context.Context, r recorded) (publicid.Event, error) {
 	id := publicid.NewEvent()
-	if err := c.Event.Create().SetID(id).SetType(string(r.event)).SetPayload(r.payload).Exec(ctx); err != nil {
+	if err := c.Event.Create().SetID(id).SetType(string(t)).SetPayload(payload).Exec(ctx); err != nil {
 		return id, errors.Wrap(err, "insert the event")
 	}
 	return id, nil

@@ -139,10 +139,10 @@ func TestNothingIsDoneBetweenTheFirstEventAndTheCommit(t *testing.T) {
 	_, err := u.feedback.CastVote(ctx, u.posts[1], contacts.Person{ExternalUserID: new("new"), Create: true})
 	require.NoError(t, err)
 	_, _, texts := u.counted.Counted()
-	first := slices.IndexFunc(texts, func(s string) bool { return strings.HasPrefix(s, `INSERT INTO "events"`) })
+	first := slices.IndexFunc(texts, func(s string) bool { return strings.Contains(s, "INSERT INTO events") })
 	require.Positive(t, first)
 	for _, text := range texts[first:] {
-		require.Regexp(t, `^(INSERT INTO "(events|deliveries)"|SELECT .* FROM "webhooks"|commit)`, text, strings.Join(texts, "\n"))
+		require.Regexp(t, `INSERT INTO events|^commit`, text, strings.Join(texts, "\n"))
 	}
 }
 

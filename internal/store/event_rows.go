@@ -1,0 +1,87 @@
+package store
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/go-faster/errors"
+
+	"earshot/ent/db"
+	"earshot/internal/publicid"
+)
+
+// EventRow is an event to insert.
+type EventRow struct {
+	ID      publicid.Event
+	Type    string
+	At      time.Time
+	Payload []byte
+}
+
+// DeliveryRow is a delivery that InsertEvents made.
+type DeliveryRow struct {
+	ID        publicid.Delivery
+	Webhook   publicid.Webhook
+	EventType string
+	// URL is the column of the webhook, which has only the origin in clear.
+	URL string
+}
+
+// Webhooks are locked, because one that is deleted before its delivery is inserted would fail the
+// whole change. The events are counted after that: a webhook is locked before the event counter
+// (internal/change/README.md). Otherwise Postgres could choose the other order.
+//
+// A delivery's id has the time of its event's id, so that lists have the order of the events.
+const insertEventRowsSQL = `
+WITH told AS (
+  SELECT * FROM unnest($2::uuid[], $3::text[], $4::timestamptz[], $5::bytea[]) WITH ORDINALITY AS e(id, type, at, payload, place)
+), hooks AS (
+  SELECT id, url, events FROM webhooks
+  WHERE organization_id = $1 AND enabled AND deleted_at IS NULL AND events ?| $6::text[] ORDER BY id FOR KEY SHARE
+), sent AS MATERIALIZED (
+  SELECT (substr(e.id::text, 1, 18) || substr(gen_random_uuid()::text, 19))::uuid AS id, e.id AS event_id, e.type, e.at, h.id AS webhook_id, h.url
+  FROM told e JOIN hooks h ON h.events ? e.type
+), kept AS MATERIALIZED (
+  SELECT e.* FROM told e, (SELECT count(*) FROM hooks) locked WHERE NOT $7 OR EXISTS (SELECT FROM sent WHERE sent.event_id = e.id)
+), counted AS (
+  INSERT INTO event_sequences AS s (organization_id, last) SELECT $1, count(*) FROM kept HAVING count(*) > 0
+  ON CONFLICT (organization_id) DO UPDATE SET last = s.last + excluded.last
+  RETURNING last - (SELECT count(*) FROM kept) AS before
+), recorded AS (
+  INSERT INTO events (id, organization_id, created_at, type, payload, sequence)
+  SELECT id, $1, at, type, payload, before + row_number() OVER (ORDER BY place) FROM kept, counted
+), delivered AS (
+  INSERT INTO deliveries (id, organization_id, created_at, next_attempt_at, webhook_id, event_id, event_type)
+  SELECT id, $1, at, at, webhook_id, event_id, type FROM sent
+)
+SELECT id, webhook_id, type, url FROM sent`
+
+// InsertEvents inserts events in their order, each with a delivery for every enabled webhook that
+// subscribes to its type, and returns the deliveries. With subscribedOnly it leaves out events
+// without a subscriber. It locks the organization's event counter until the transaction ends.
+func InsertEvents(ctx context.Context, tx *db.Tx, of publicid.Organization, all []EventRow, subscribedOnly bool) ([]DeliveryRow, error) {
+	ids, types := make(uuidArray, len(all)), make([]string, len(all))
+	at, payloads := make([]time.Time, len(all)), make([][]byte, len(all))
+	for i, e := range all {
+		ids[i], types[i], at[i], payloads[i] = rawID(e.ID), e.Type, e.At, e.Payload
+	}
+	distinct := slices.Compact(slices.Sorted(slices.Values(types)))
+	rows, err := tx.QueryContext(ctx, insertEventRowsSQL, of, ids, types, at, payloads, distinct, subscribedOnly)
+	if err != nil {
+		return nil, errors.Wrap(err, "insert the events")
+	}
+	defer func() { _ = rows.Close() }()
+	var made []DeliveryRow
+	for rows.Next() {
+		var d DeliveryRow
+		if err := rows.Scan(&d.ID, &d.Webhook, &d.EventType, &d.URL); err != nil {
+			return nil, errors.Wrap(err, "read a new delivery")
+		}
+		made = append(made, d)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, errors.Wrap(err, "insert the events")
+	}
+	return made, nil
+}
