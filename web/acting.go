@@ -17,6 +17,7 @@ import (
 	"earshot/internal/interactions"
 	"earshot/internal/page"
 	"earshot/internal/problem"
+	"earshot/web/messages"
 	"earshot/web/pagecache"
 )
 
@@ -98,15 +99,11 @@ func (p *Pages) act(w http.ResponseWriter, r *http.Request, v *visit, slots *pag
 		a, err := p.made(ctx, v, func(ctx context.Context, v *visit) (*answer, error) {
 			return do(ctx, &acting{visit: v, r: r, form: form})
 		})
-		switch {
-		case problem.Is(err, problem.RateLimited):
-			return v.notice(http.StatusTooManyRequests, "tooMuch")
-		case interactions.IsQueueFull(err):
+		if interactions.IsQueueFull(err) {
 			return v.notice(http.StatusForbidden, "full")
-		case problem.Is(err, problem.Forbidden):
-			return v.notice(http.StatusForbidden, "closed")
-		case problem.Is(err, problem.Conflict):
-			return v.notice(http.StatusConflict, "changed")
+		}
+		if n, ok := messages.NoticeOf(err); ok {
+			return v.notice(n.Status, n.Name)
 		}
 		return a, err
 	})

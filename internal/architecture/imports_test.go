@@ -129,7 +129,7 @@ var allowed = map[string][]string{
 	},
 	// The parts of the pages that don't depend on the service.
 	"web/markup":    {"web/messages", "web/pagecache"},
-	"web/messages":  nil,
+	"web/messages":  {"internal/problem"},
 	"web/pagecache": {"internal/inflight", "internal/memory"},
 	"web/palette":   nil,
 	"web/preview":   {"web/palette"},

@@ -2,12 +2,16 @@ package messages
 
 import (
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/go-faster/errors"
 	"github.com/stretchr/testify/require"
+
+	"earshot/internal/problem"
 )
 
 func english(t *testing.T) *Words {
@@ -38,4 +42,23 @@ func TestMomentsAreToldInUTC(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "28. Februar 2026, 23:05 UTC", german.Date(at))
 	require.Equal(t, "February 28, 2026, 23:05 UTC", english(t).Date(at))
+}
+
+func TestARefusedActionHasANotice(t *testing.T) {
+	t.Parallel()
+	for code, want := range map[problem.Code]int{
+		problem.Conflict: http.StatusConflict, problem.Forbidden: http.StatusForbidden, problem.RateLimited: http.StatusTooManyRequests,
+	} {
+		t.Run(string(code), func(t *testing.T) {
+			t.Parallel()
+			n, ok := NoticeOf(errors.Wrap(problem.New(code, "of a use case"), "vote"))
+			require.True(t, ok)
+			require.Equal(t, want, n.Status)
+			for _, key := range []string{n.Name + ".title", n.Name + ".text"} {
+				require.NotEqual(t, key, english(t).Text(key), "the text is missing")
+			}
+		})
+	}
+	_, ok := NoticeOf(errors.New("the database is away"))
+	require.False(t, ok)
 }

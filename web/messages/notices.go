@@ -1,0 +1,32 @@
+package messages
+
+import (
+	"net/http"
+
+	"earshot/internal/problem"
+)
+
+// Notice is a page about a refused action: its status, and the name of its texts.
+type Notice struct {
+	Status int
+	Name   string
+}
+
+// notices are the refusals that a visitor can understand, by code.
+var notices = map[problem.Code]Notice{
+	problem.RateLimited: {http.StatusTooManyRequests, "tooMuch"},
+	problem.Forbidden:   {http.StatusForbidden, "closed"},
+	// No action meets a conflict today. A new one must not become a 500.
+	problem.Conflict: {http.StatusConflict, "changed"},
+}
+
+// NoticeOf returns the notice for the error of an action. It reports false if no notice explains the
+// error.
+func NoticeOf(err error) (Notice, bool) {
+	p, ok := problem.As(err)
+	if !ok {
+		return Notice{}, false
+	}
+	n, ok := notices[p.Code]
+	return n, ok
+}
