@@ -121,13 +121,13 @@ type Answer struct {
 // The target is the path with the query. The headers are those of the contract's parameters. The
 // body is JSON or nil. The call's previous answer must not be used any more.
 func (c *Call) Run(ctx context.Context, method, target string, headers http.Header, body []byte) (*Answer, error) {
-	r, err := http.NewRequestWithContext(ctx, method, target, bytes.NewReader(body))
+	r, err := http.NewRequestWithContext(context.WithValue(ctx, callKey{}, c), method, target, bytes.NewReader(body))
 	if err != nil {
 		return nil, problem.Invalid("", "format", "makes no request")
 	}
 	maps.Copy(r.Header, headers)
 	r.Header.Set(requestIDHeader, c.grant.requestID)
-	w := &recorder{Answer{Status: http.StatusOK, Header: http.Header{}}, c}
+	w := &recorder{Answer{Status: http.StatusOK, Header: http.Header{}}}
 	c.keep(func() {}) // frees the memory of the previous answer
 	c.grant.engine.ServeHTTP(w, r)
 	c.paid = true
@@ -135,10 +135,7 @@ func (c *Call) Run(ctx context.Context, method, target string, headers http.Head
 }
 
 // recorder holds an answer in memory. Its size is bounded, because lists and resources are.
-type recorder struct {
-	Answer
-	call *Call
-}
+type recorder struct{ Answer }
 
 func (w *recorder) Header() http.Header { return w.Answer.Header }
 
@@ -149,19 +146,12 @@ func (w *recorder) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
+type callKey struct{}
+
 // callOf returns the call that an operation runs for. It is nil for a request from the network.
-// Only the operation of a call writes its answer to a recorder.
 func callOf(c *gin.Context) *Call {
-	for w := http.ResponseWriter(c.Writer); ; {
-		if r, ok := w.(*recorder); ok {
-			return r.call
-		}
-		wrapper, ok := w.(interface{ Unwrap() http.ResponseWriter })
-		if !ok {
-			return nil
-		}
-		w = wrapper.Unwrap()
-	}
+	call, _ := c.Request.Context().Value(callKey{}).(*Call)
+	return call
 }
 
 // checkOrigin refuses requests that a browser sends for a foreign page. With DNS rebinding, a
