@@ -13,6 +13,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -33,6 +34,9 @@ const (
 // errAway means that there was no answer, or a temporary error. It is unknown whether the request
 // took effect.
 var errAway = errors.New("no answer")
+
+// errRefused accompanies errAway if the service refused the request or did not get it.
+var errRefused = errors.New("refused for now")
 
 // insist repeats a function until it gets an answer. Errors other than errAway end it.
 func insist(ctx context.Context, do func(ctx context.Context) error) error {
@@ -68,6 +72,9 @@ type answer struct {
 // ask sends a request once. No answer and a 5xx status are errAway.
 func ask(client *http.Client, q *http.Request) (answer, error) {
 	got, err := client.Do(q)
+	if dial := (*net.OpError)(nil); errors.As(err, &dial) && dial.Op == "dial" {
+		return answer{}, errors.Join(errAway, errRefused, err)
+	}
 	if err != nil {
 		return answer{}, errors.Join(errAway, err)
 	}
@@ -77,7 +84,7 @@ func ask(client *http.Client, q *http.Request) (answer, error) {
 		return answer{}, errors.Join(errAway, err)
 	}
 	if got.StatusCode >= http.StatusInternalServerError {
-		return answer{}, errors.Join(errAway, errors.New(got.Status))
+		return answer{}, errors.Join(errAway, errRefused, errors.New(got.Status))
 	}
 	return answer{got.StatusCode, got.Header, body}, nil
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/go-faster/errors"
 )
@@ -38,6 +39,10 @@ type Interaction struct {
 	Unsure, Confirmed bool
 }
 
+// mailPatience is longer than the sweep takes to mail the link of an accepted form: it runs every
+// minute.
+const mailPatience = 75 * time.Second
+
 // Visitor is a visitor of an organization's public boards.
 type Visitor struct {
 	site    Site
@@ -67,15 +72,22 @@ func (v *Visitor) Ask(ctx context.Context, w *Interaction) error {
 	if err := pause(ctx, reading); err != nil {
 		return err
 	}
+	var unanswered time.Time
 	return insist(ctx, func(ctx context.Context) error {
 		// An unanswered form may have been accepted. Each form takes a part of the address's small
-		// budget of links, so a person looks into the mailbox before sending it again.
+		// budget of links, so a person waits for the e-mail before sending it again.
 		if found, err := v.mailbox.hasLink(w); w.Sent > 0 && (err != nil || found) {
 			w.Accepted = found
 			return err
 		}
+		if time.Since(unanswered) < mailPatience {
+			return errAway
+		}
 		w.Sent++
 		got, err := v.browser.request(ctx, http.MethodPost, w.At, fields)
+		if errors.Is(err, errAway) && !errors.Is(err, errRefused) {
+			unanswered = time.Now()
+		}
 		if err != nil {
 			return err
 		}
