@@ -85,11 +85,12 @@ SHARE ?= 0/1
 # The packages that start goroutines, and those that are called by several goroutines. CI runs a quarter of the
 # second list each day (SHARE=1/4), because they take long under the detector. The four slowest come first, so
 # that each has its own day.
-RACE := ./activities/... ./dispatch/... ./internal/access/... ./internal/batch/... ./internal/fairness/... ./internal/inflight/... \
-	./internal/keyring/... ./internal/send/... ./web/pagecache/... ./webhook/... ./worker/...
+RACE := ./activities/... ./dispatch/... ./internal/batch/... ./internal/fairness/... ./internal/inflight/... \
+	./internal/keyring/... ./internal/send/... ./web/pagecache/... ./webhook/...
 RACE_SHARED := ./api/... ./internal/store/... ./mcp/... ./internal/feedback/... ./internal/contacts/... ./web/... ./internal/interactions/... \
 	./internal/webhooks/... ./internal/change/... ./internal/subjects/... ./internal/subscribers/... ./internal/backfill/... \
-	./internal/widget/... ./internal/tokenbucket/... ./internal/page/... ./internal/memory/... ./internal/telemetry/...
+	./internal/widget/... ./internal/tokenbucket/... ./internal/page/... ./internal/memory/... ./internal/telemetry/... \
+	./worker/... ./internal/access/...
 race: export CGO_ENABLED := 1
 race: export SHARE := $(SHARE)
 race: withstack ## look for data races in packages with goroutines; PKG=./workflows/... selects other packages
