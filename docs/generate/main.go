@@ -29,7 +29,7 @@ func run(root string) error {
 		return err
 	}
 	for page, text := range pages {
-		if err := os.WriteFile(filepath.Join(root, page), []byte(text), 0o644); err != nil { //nolint:gosec // a page for everybody
+		if err := os.WriteFile(filepath.Join(root, page), []byte(text), 0o600); err != nil { // it exists, and keeps its mode
 			return errors.Wrap(err, "write the page")
 		}
 	}

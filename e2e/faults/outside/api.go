@@ -1,8 +1,6 @@
 // Package outside plays the outside users of a service that is being killed, and checks that the
-// service keeps each acknowledged change:
-//   - visitors of public boards, with browsers without scripts
-//   - a person who asks for an export and an erasure
-//   - a client that keeps a copy of a list in step
+// service keeps each acknowledged change. Visitors use public boards in browsers without scripts. A
+// person asks for an export and an erasure. A client keeps a copy of a list in step.
 //
 // It takes no code from the service: it knows pages by their forms, e-mails by their links, and the
 // API by its paths.
