@@ -473,6 +473,7 @@ func TestManyUnknownMembersOfItemsHideNoOthers(t *testing.T) {
 		a := n.Do(t, http.MethodPost, path, list+`}`)
 		require.Equal(t, http.StatusOK, a.Status, "%s", a.Raw)
 		for i, result := range a.Body["data"].([]any) {
+			require.Contains(t, result, "error", "item %d", i)
 			fields := result.(object)["error"].(object)["details"].(object)["fields"].([]any)
 			require.Len(t, fields, 3, "item %d", i)
 		}
