@@ -130,11 +130,18 @@ func (o *outsiders) note(ctx context.Context, err error) {
 	o.broken = append(o.broken, err)
 }
 
+// bounded runs a whole action of an end-user within waitTimeout.
+func bounded(ctx context.Context, act func(ctx context.Context) error) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, waitTimeout, errors.Errorf("not within %s", waitTimeout))
+	defer cancel()
+	return act(ctx)
+}
+
 // visit makes one interaction after the other, each by a new visitor.
 func (o *outsiders) visit(ctx, acting context.Context) {
 	for acting.Err() == nil {
 		w, n := o.interaction()
-		o.note(ctx, o.act(ctx, acting, w, n))
+		o.note(ctx, bounded(ctx, func(ctx context.Context) error { return o.act(ctx, w, n) }))
 		_ = pause(acting, interactionPause)
 	}
 }
@@ -152,14 +159,15 @@ func (o *outsiders) interaction() (*outside.Interaction, int) {
 	return w, n
 }
 
-// act sends a form. It uses the link of four forms in five, sometimes twice. It never cancels a
-// press, because the judge has to know whether the press counts.
-func (o *outsiders) act(ctx, acting context.Context, w *outside.Interaction, n int) error {
+// act sends a form. It uses the link of four forms in five, sometimes twice. The end of the load
+// does not cancel it: the judge has to know whether a press counts, and even a short run has
+// confirmed interactions.
+func (o *outsiders) act(ctx context.Context, w *outside.Interaction, n int) error {
 	v := o.site.Visitor(n, o.mailbox)
-	if err := v.Ask(acting, w); err != nil || n%5 == 4 {
+	if err := v.Ask(ctx, w); err != nil || n%5 == 4 {
 		return err
 	}
-	link, err := v.Link(acting, w)
+	link, err := v.Link(ctx, w)
 	if err != nil {
 		return err
 	}
@@ -172,15 +180,15 @@ func (o *outsiders) act(ctx, acting context.Context, w *outside.Interaction, n i
 // leave runs erasures one after the other. The short form runs one.
 func (o *outsiders) leave(ctx, acting context.Context) {
 	for acting.Err() == nil {
-		bounded, cancel := context.WithTimeoutCause(ctx, waitTimeout, errors.Errorf("not within %s", waitTimeout))
-		gone, err := o.leaver.Leave(bounded, firstLeaver+len(o.gone))
-		cancel()
-		o.note(ctx, err)
-		if err == nil {
-			o.mu.Lock()
-			o.gone = append(o.gone, gone)
-			o.mu.Unlock()
-		}
+		o.note(ctx, bounded(ctx, func(ctx context.Context) error {
+			gone, err := o.leaver.Leave(ctx, firstLeaver+len(o.gone))
+			if err == nil {
+				o.mu.Lock()
+				o.gone = append(o.gone, gone)
+				o.mu.Unlock()
+			}
+			return err
+		}))
 		if o.run.options.short {
 			return
 		}
