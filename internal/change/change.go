@@ -16,7 +16,11 @@ import (
 // Change is one transaction of a use case with its effects.
 type Change struct {
 	*db.Tx
-	Caller   *Caller
+	// Caller made the request. In a batch it is only the organization.
+	Caller *Caller
+	// Waits is true if the change waits for rows that other transactions hold, and false if it skips
+	// them.
+	Waits    bool
 	settings Settings
 
 	recorded   []store.EventRow

@@ -21,30 +21,46 @@ import (
 // until the commit. The payloads are in memory until then: a change records a few hundred events of
 // some kilobytes, or fewer large ones. Work on more rows is cut into changes of that size.
 func (c *Change) Record(t event.Type, p event.Payload) error {
-	payload, err := event.Freeze(t, c.Caller.Organization.ID, p)
-	if err != nil {
-		return err
-	}
-	c.recorded = append(c.recorded, store.EventRow{ID: publicid.NewEvent(), Type: string(t), Payload: payload})
-	return nil
+	_, err := c.record(Event{Type: t, Payload: p})
+	return err
 }
 
-// make runs fn and then writes the change's audit lines and events.
+// record is Record for an event with a time of its own. A zero time is the end of the transaction.
+func (c *Change) record(e Event) (publicid.Event, error) {
+	id := publicid.NewEvent()
+	payload, err := event.Freeze(e.Type, c.Caller.Organization.ID, e.Payload)
+	if err != nil {
+		return id, err
+	}
+	c.recorded = append(c.recorded, store.EventRow{ID: id, Type: string(e.Type), At: e.At, Payload: payload})
+	return id, nil
+}
+
+// make runs fn and finishes the change.
 func (c *Change) make(ctx context.Context, fn func(c *Change) error) error {
 	if err := fn(c); err != nil {
 		return err
 	}
+	_, err := c.finish(ctx)
+	return err
+}
+
+// finish writes the change's audit lines and events. It returns the deliveries of the events, in the
+// order of c.deliveries.
+func (c *Change) finish(ctx context.Context) ([]store.DeliveryRow, error) {
 	for _, a := range c.audited {
 		if err := c.writeAudit(ctx, a); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if len(c.recorded) == 0 {
-		return nil
+		return nil, nil
 	}
 	at := store.Now()
 	for i := range c.recorded {
-		c.recorded[i].At = at
+		if c.recorded[i].At.IsZero() {
+			c.recorded[i].At = at
+		}
 	}
 	of := c.Caller.Organization.ID
 	sent, err := store.InsertEvents(ctx, c.Tx, of, c.recorded, c.settings.SubscribedOnly)
@@ -53,7 +69,7 @@ func (c *Change) make(ctx context.Context, fn func(c *Change) error) error {
 			ID: d.ID, Webhook: d.Webhook, Organization: of, EventType: d.EventType, Host: HostOf(d.URL),
 		})
 	}
-	return err
+	return sent, err
 }
 
 // Freeze encodes and inserts an event, and returns its id.

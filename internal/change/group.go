@@ -36,7 +36,7 @@ type Group[In, Out any] struct {
 	event   event.Type
 	perform func(ctx context.Context, j *Joint, in []In) ([]*Out, error)
 	waits   bool
-	batches *batch.Keyed[groupKey, *member[In, Out], outcome[Out]]
+	batches *batch.Keyed[groupKey, *member[In, Out], groupOutcome[Out]]
 }
 
 // groupKey is what the members of a transaction have in common.
@@ -54,7 +54,7 @@ type member[In, Out any] struct {
 	answer func(*Out) (Answer, error)
 }
 
-type outcome[Out any] struct {
+type groupOutcome[Out any] struct {
 	out        *Out
 	deliveries []PendingDelivery
 	// err says that the member's key is taken, and nothing is changed.
@@ -70,8 +70,8 @@ func NewGroup[In, Out any](
 	r *Runner, of event.Type, waits bool, perform func(ctx context.Context, j *Joint, in []In) ([]*Out, error),
 ) *Group[In, Out] {
 	g := &Group[In, Out]{runner: r, event: of, perform: perform, waits: waits}
-	g.batches = batch.NewKeyed(func(key groupKey) *batch.Batcher[*member[In, Out], outcome[Out]] {
-		return batch.New(GroupMax, GroupTimeout, func(ctx context.Context, members []*member[In, Out]) ([]outcome[Out], error) {
+	g.batches = batch.NewKeyed(func(key groupKey) *batch.Batcher[*member[In, Out], groupOutcome[Out]] {
+		return batch.New(GroupMax, GroupTimeout, func(ctx context.Context, members []*member[In, Out]) ([]groupOutcome[Out], error) {
 			return g.together(ctx, key, members)
 		})
 	})
@@ -110,8 +110,8 @@ func (g *Group[In, Out]) Do(ctx context.Context, in In) (*Out, error) {
 	return done.out, done.err
 }
 
-func (g *Group[In, Out]) join(ctx context.Context, key groupKey, m *member[In, Out]) (outcome[Out], error) {
-	return Join(ctx, func(ctx context.Context) (outcome[Out], error) { return g.batches.DoOrNot(ctx, key, m) })
+func (g *Group[In, Out]) join(ctx context.Context, key groupKey, m *member[In, Out]) (groupOutcome[Out], error) {
+	return Join(ctx, func(ctx context.Context) (groupOutcome[Out], error) { return g.batches.DoOrNot(ctx, key, m) })
 }
 
 // Join has a caller wait for a batch that it is done with, for as long as callers wait for
@@ -139,7 +139,7 @@ func (g *Group[In, Out]) DoAll(ctx context.Context, in []In) ([]batch.Result[*Ou
 			members[i].trace = &of
 		}
 	}
-	outcomes, _ := Join(ctx, func(ctx context.Context) ([]batch.Result[outcome[Out]], error) {
+	outcomes, _ := Join(ctx, func(ctx context.Context) ([]batch.Result[groupOutcome[Out]], error) {
 		return g.batches.DoAllOrNot(ctx, groupKey{organization: caller.Organization.ID}, members), nil
 	})
 	out := make([]batch.Result[*Out], len(in))
@@ -153,7 +153,7 @@ func (g *Group[In, Out]) DoAll(ctx context.Context, in []In) ([]batch.Result[*Ou
 }
 
 // together makes the changes of members of an organization in one transaction.
-func (g *Group[In, Out]) together(ctx context.Context, key groupKey, members []*member[In, Out]) ([]outcome[Out], error) {
+func (g *Group[In, Out]) together(ctx context.Context, key groupKey, members []*member[In, Out]) ([]groupOutcome[Out], error) {
 	release, err := g.runner.store.AcquireTransaction(ctx, key.organization)
 	if err != nil {
 		return nil, err
@@ -174,7 +174,7 @@ func (g *Group[In, Out]) together(ctx context.Context, key groupKey, members []*
 		failpoint.Hit(failpoint.BeforeGroupCommit)
 		return err
 	})
-	outcomes := make([]outcome[Out], len(members))
+	outcomes := make([]groupOutcome[Out], len(members))
 	switch {
 	case err == nil, store.Unknown(err):
 	case store.Unavailable(err):
@@ -197,7 +197,7 @@ func (g *Group[In, Out]) together(ctx context.Context, key groupKey, members []*
 		for d := range j.deliveries[i] {
 			j.deliveries[i][d].Trace = m.trace
 		}
-		outcomes[i] = outcome[Out]{out: out[i], deliveries: j.deliveries[i]}
+		outcomes[i] = groupOutcome[Out]{out: out[i], deliveries: j.deliveries[i]}
 		all = append(all, j.deliveries[i]...)
 	}
 	if len(all) > 0 {

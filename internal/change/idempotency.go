@@ -91,6 +91,7 @@ func (i *Idempotent) Commit(ctx context.Context, answer Answer) error {
 		return err
 	}
 	i.runner.dispatchOf(h.ctx, h.change)
+	touchDeliveries(h.ctx, h.change.deliveries)
 	return err
 }
 
@@ -116,7 +117,7 @@ func (r *Runner) hold(ctx context.Context, i *Idempotent, c *Change, release fun
 		}
 	}()
 	tx, err := r.store.Hold(ctx, c.Caller.Organization.ID, i.key, func(tx *db.Tx) error {
-		*c = Change{Tx: tx, Caller: c.Caller, settings: r.settings}
+		*c = Change{Tx: tx, Caller: c.Caller, Waits: true, settings: r.settings}
 		return c.make(ctx, fn)
 	})
 	if err != nil {

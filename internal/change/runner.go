@@ -104,13 +104,14 @@ func (r *Runner) perform(ctx context.Context, c *Change, fn func(c *Change) erro
 	ctx, span := telemetry.Span(ctx, "commit")
 	defer span.End()
 	err := r.store.InTx(ctx, func(tx *db.Tx) error {
-		*c = Change{Tx: tx, Caller: c.Caller, settings: r.settings}
+		*c = Change{Tx: tx, Caller: c.Caller, Waits: true, settings: r.settings}
 		return c.make(ctx, fn)
 	})
 	if err != nil && !store.Unknown(err) {
 		return err
 	}
 	r.dispatchOf(ctx, c)
+	touchDeliveries(ctx, c.deliveries)
 	return err
 }
 
@@ -148,7 +149,6 @@ func (r *Runner) dispatchOf(ctx context.Context, c *Change) {
 	if len(c.deliveries) > 0 {
 		c.trace(ctx)
 		r.dispatch.Deliver(c.deliveries)
-		touchDeliveries(ctx, c.deliveries)
 	}
 }
 

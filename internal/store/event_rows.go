@@ -23,6 +23,7 @@ type EventRow struct {
 type DeliveryRow struct {
 	ID        publicid.Delivery
 	Webhook   publicid.Webhook
+	Event     publicid.Event
 	EventType string
 	// URL is the column of the webhook, which has only the origin in clear.
 	URL string
@@ -55,7 +56,7 @@ WITH told AS (
   INSERT INTO deliveries (id, organization_id, created_at, next_attempt_at, webhook_id, event_id, event_type)
   SELECT id, $1, at, at, webhook_id, event_id, type FROM sent
 )
-SELECT id, webhook_id, type, url FROM sent`
+SELECT id, webhook_id, event_id, type, url FROM sent`
 
 // InsertEvents inserts events in their order, each with a delivery for every enabled webhook that
 // subscribes to its type, and returns the deliveries. With subscribedOnly it leaves out events
@@ -75,7 +76,7 @@ func InsertEvents(ctx context.Context, tx *db.Tx, of publicid.Organization, all 
 	var made []DeliveryRow
 	for rows.Next() {
 		var d DeliveryRow
-		if err := rows.Scan(&d.ID, &d.Webhook, &d.EventType, &d.URL); err != nil {
+		if err := rows.Scan(&d.ID, &d.Webhook, &d.Event, &d.EventType, &d.URL); err != nil {
 			return nil, errors.Wrap(err, "read a new delivery")
 		}
 		made = append(made, d)

@@ -2,10 +2,8 @@ package store_test
 
 import (
 	"context"
-	"io"
 	"net"
 	"net/url"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -89,55 +87,12 @@ func TestAConnectionToAServerThatTakesNoWritesIsClosed(t *testing.T) {
 	require.NoError(t, write(t.Context(), s), "by a new connection")
 }
 
-// link is a proxy to a database whose connections can be cut.
-type link struct {
-	mu    sync.Mutex
-	conns []net.Conn
-}
-
-// newLink returns the link and the database's URL through it.
-func newLink(t *testing.T, database string) (*link, string) {
-	t.Helper()
-	l, listener := &link{}, listen(t)
-	go func() {
-		for {
-			near, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			far, err := net.Dial("tcp", hostOf(t, database))
-			if err != nil {
-				_ = near.Close()
-				continue
-			}
-			l.mu.Lock()
-			l.conns = append(l.conns, near, far)
-			l.mu.Unlock()
-			// Each end hears of the other's end. pgx waits up to 15 s for Postgres to close a canceled connection.
-			go func() { _, _ = io.Copy(near, far); _ = near.Close() }()
-			go func() { _, _ = io.Copy(far, near); _ = far.Close() }()
-		}
-	}()
-	t.Cleanup(l.cut)
-	return l, at(t, database, listener.Addr().String())
-}
-
-// cut ends all connections.
-func (l *link) cut() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, c := range l.conns {
-		_ = c.Close()
-	}
-	l.conns = nil
-}
-
 func TestAConnectionThatEndsInTheMiddleOfATransactionHasChangedNothing(t *testing.T) {
 	t.Parallel()
-	l, database := newLink(t, testkit.Database(t))
+	l, database := testkit.NewLink(t, testkit.Database(t))
 	s, ctx := serving(t, database), store.System(t.Context(), "a test")
 	lost := s.InTx(ctx, func(tx *db.Tx) error {
-		l.cut()
+		l.Cut()
 		return tx.Organization.Create().SetName("Acme").Exec(ctx)
 	})
 	require.True(t, store.Unavailable(lost), "%v", lost)
@@ -149,11 +104,11 @@ func TestAConnectionThatEndsInTheMiddleOfATransactionHasChangedNothing(t *testin
 
 func TestACommitWithALostAnswerHasAnUnknownOutcome(t *testing.T) {
 	t.Parallel()
-	l, database := newLink(t, testkit.Database(t))
+	l, database := testkit.NewLink(t, testkit.Database(t))
 	s, ctx := serving(t, database), store.System(t.Context(), "a test")
 	unknown := s.InTx(ctx, func(tx *db.Tx) error {
 		err := tx.Organization.Create().SetName("Acme").Exec(ctx)
-		l.cut()
+		l.Cut()
 		return err
 	})
 	require.Error(t, unknown)

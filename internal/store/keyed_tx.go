@@ -14,6 +14,29 @@ import (
 	"earshot/internal/publicid"
 )
 
+// InTxWithKeys is InTx for requests with idempotency keys, of one organization. fn gets the keys that
+// cannot be used, by their ids, with ErrKeyInUse or a RecordedError. It must change nothing for these
+// requests, and returns the answers of the others. The keys are locked and looked up with BEGIN, and
+// the answers are written with COMMIT, so keys cost no round trip.
+func (s *Store) InTxWithKeys(
+	ctx context.Context, of publicid.Organization, keys []IdempotencyKey,
+	fn func(tx *db.Tx, taken map[[32]byte]error) ([]KeptAnswer, error),
+) error {
+	if len(keys) == 0 {
+		return s.InTx(ctx, func(tx *db.Tx) error {
+			_, err := fn(tx, nil)
+			return err
+		})
+	}
+	return again(func() error {
+		own := &keyedTx{of: of, keys: keys, commit: ctx}
+		return s.once(context.WithValue(ctx, keyedTxKey{}, own), func(tx *db.Tx) (err error) {
+			own.answers, err = fn(tx, own.look.Taken())
+			return err
+		})
+	})
+}
+
 // HeldTx is a transaction that is done but for its commit.
 type HeldTx struct {
 	tx  *db.Tx
@@ -25,7 +48,7 @@ type HeldTx struct {
 // running fn where the key is taken.
 func (s *Store) Hold(ctx context.Context, of publicid.Organization, key IdempotencyKey, fn func(tx *db.Tx) error) (held *HeldTx, err error) {
 	err = again(func() error {
-		own := &keyedTx{of: of, key: key}
+		own := &keyedTx{of: of, keys: []IdempotencyKey{key}}
 		tx, err := s.client.Tx(context.WithValue(ctx, keyedTxKey{}, own))
 		if err != nil {
 			return errors.Wrap(err, "begin")
@@ -37,6 +60,9 @@ func (s *Store) Hold(ctx context.Context, of publicid.Organization, key Idempote
 				held.Rollback()
 			}
 		}()
+		if err := own.look.Taken()[key.ID]; err != nil {
+			return err
+		}
 		err = fn(tx)
 		done = err == nil
 		return err
@@ -51,8 +77,8 @@ func (h *HeldTx) Commit(ctx context.Context, answer KeptAnswer) error {
 		h.Rollback()
 		return errors.Wrap(err, "commit") // it wasn't sent
 	}
-	answer.Key = h.own.key
-	h.own.commit, h.own.answer = ctx, answer
+	answer.Key = h.own.keys[0]
+	h.own.commit, h.own.answers = ctx, []KeptAnswer{answer}
 	if err := h.tx.Commit(); err != nil {
 		return errors.Wrap(&unknownOutcome{err}, "commit")
 	}
@@ -62,12 +88,12 @@ func (h *HeldTx) Commit(ctx context.Context, answer KeptAnswer) error {
 // Rollback undoes the transaction, unless it is committed.
 func (h *HeldTx) Rollback() { _ = h.tx.Rollback() }
 
-// keyedTransactions is Ent's driver with transactions that have a key.
+// keyedTransactions is Ent's driver with transactions that have keys.
 type keyedTransactions struct{ *entsql.Driver }
 
 type keyedTxKey struct{}
 
-// Tx begins a transaction, one of Hold's where the context has a key.
+// Tx begins a transaction. The context tells whether it has keys.
 func (d keyedTransactions) Tx(ctx context.Context) (dialect.Tx, error) {
 	own, ok := ctx.Value(keyedTxKey{}).(*keyedTx)
 	if !ok {
@@ -85,16 +111,17 @@ func (d keyedTransactions) Tx(ctx context.Context) (dialect.Tx, error) {
 	return own, nil
 }
 
-// keyedTx is the transaction of one request with a key.
+// keyedTx is a transaction with the keys of its requests.
 type keyedTx struct {
 	entsql.Conn
 	conn *stdsql.Conn
 	of   publicid.Organization
-	key  IdempotencyKey
-	// What the commit is sent with.
-	commit context.Context
-	answer KeptAnswer
-	over   bool
+	keys []IdempotencyKey
+	look KeyLook
+	// answers are written with the commit, which is sent with the context commit.
+	answers []KeptAnswer
+	commit  context.Context
+	over    bool
 }
 
 // send sends statements together on the transaction's connection.
@@ -105,23 +132,21 @@ func (t *keyedTx) send(ctx context.Context, statements *pgx.Batch) error {
 }
 
 func (t *keyedTx) begin(ctx context.Context) error {
-	look := &KeyLook{}
 	statements := &pgx.Batch{}
 	statements.Queue("BEGIN")
-	look.queue(statements, t.of, []IdempotencyKey{t.key})
-	if err := t.send(ctx, statements); err != nil {
-		return err
-	}
-	return look.Taken()[t.key.ID]
+	t.look.queue(statements, t.of, t.keys)
+	return t.send(ctx, statements)
 }
 
-// Commit writes the record and commits. Ent calls it.
+// Commit writes the answers and commits. Ent calls it.
 func (t *keyedTx) Commit() error {
 	if t.over {
 		return stdsql.ErrTxDone
 	}
 	statements := &pgx.Batch{}
-	queueRecords(statements, t.of, []KeptAnswer{t.answer})
+	if len(t.answers) > 0 {
+		queueRecords(statements, t.of, t.answers)
+	}
 	statements.Queue("COMMIT")
 	err := t.send(t.commit, statements)
 	if err != nil {

@@ -1,0 +1,288 @@
+package change
+
+import (
+	"context"
+	"time"
+
+	"github.com/go-faster/errors"
+	"go.opentelemetry.io/otel/trace"
+
+	"earshot/ent/db"
+	"earshot/internal/batch"
+	"earshot/internal/event"
+	"earshot/internal/failpoint"
+	"earshot/internal/publicid"
+	"earshot/internal/store"
+	"earshot/internal/telemetry"
+)
+
+// Write is one kind of write, for one or more callers of an organization.
+type Write[In, R any] struct {
+	// Apply makes the changes of all inputs and returns their results in the same order. It must not
+	// change the inputs, because it may run again. Its own error ends the transaction for all.
+	Apply func(ctx context.Context, c *Change, in []In) ([]Result[R], error)
+	// Alone reports whether an input gets a transaction of its own. nil is never.
+	Alone func(in In) bool
+	// SkipsHeld is true if Apply skips rows that other transactions hold, unless the change Waits.
+	SkipsHeld bool
+}
+
+// Result is the result for one caller. With an Err, nothing is changed for this caller.
+type Result[R any] struct {
+	Out    R
+	Err    error
+	Events []Event
+}
+
+// Event is an event to record. A zero At is the end of the transaction.
+type Event struct {
+	Type    event.Type
+	At      time.Time
+	Payload event.Payload
+}
+
+// ErrHeld is the result for a caller whose row another transaction holds. The caller's input then
+// runs once more, in a batch that waits. After store.ErrAgain it runs once more alone.
+var ErrHeld = errors.New("another transaction holds the row")
+
+var (
+	// errAlone is the outcome for a caller whose input has to run alone.
+	errAlone = errors.New("the input has to run alone")
+	// errNothing rolls back a transaction that changes nothing, because all callers are refused.
+	errNothing = errors.New("all callers are refused")
+)
+
+// Batch makes one kind of write. Inputs of an organization that arrive while a transaction is under
+// way share the next transaction, because commits are expensive. A lone input runs at once.
+type Batch[In, R any] struct {
+	runner  *Runner
+	write   Write[In, R]
+	batches *batch.Keyed[batchKey, *entry[In, R], outcome[R]]
+}
+
+// batchKey is the common part of the inputs of a transaction.
+type batchKey struct {
+	organization publicid.Organization
+	waits        bool
+}
+
+// entry is the input of one caller.
+type entry[In, R any] struct {
+	in           In
+	request      Request[R]
+	organization *db.Organization
+	trace        *trace.SpanContext
+}
+
+// outcome is the result of one caller with the deliveries that it causes.
+type outcome[R any] struct {
+	out        R
+	err        error
+	deliveries []PendingDelivery
+}
+
+// NewBatch makes a batch for one kind of write.
+func NewBatch[In, R any](r *Runner, w Write[In, R]) *Batch[In, R] {
+	b := &Batch[In, R]{runner: r, write: w}
+	b.batches = batch.NewKeyed(func(key batchKey) *batch.Batcher[*entry[In, R], outcome[R]] {
+		return batch.New(GroupMax, GroupTimeout, func(ctx context.Context, entries []*entry[In, R]) ([]outcome[R], error) {
+			return b.together(store.WithOrganization(ctx, key.organization), key.waits, entries)
+		})
+	})
+	return b
+}
+
+// Do makes the change of the context's caller. It refuses and dispatches as Runner.Run does.
+func (b *Batch[In, R]) Do(ctx context.Context, in In, q Request[R]) (out R, err error) {
+	caller := CallerOf(ctx)
+	if err := MayWrite(caller); err != nil {
+		return out, err
+	}
+	ctx, span := telemetry.Span(ctx, "commit")
+	defer span.End()
+	e := &entry[In, R]{in: in, request: q, organization: caller.Organization}
+	if of := trace.SpanContextFromContext(ctx); of.IsValid() {
+		e.trace = &of
+	}
+	done := b.do(ctx, []*entry[In, R]{e})[0]
+	touchDeliveries(ctx, done.deliveries)
+	return done.out, busy(done.err)
+}
+
+// do runs entries of one organization in batches, and alone where a batch cannot tell an outcome.
+func (b *Batch[In, R]) do(ctx context.Context, entries []*entry[In, R]) []outcome[R] {
+	done := make([]outcome[R], len(entries))
+	for i, e := range entries {
+		if b.write.Alone != nil && b.write.Alone(e.in) {
+			done[i].err = errAlone
+		}
+	}
+	with := func(want error) (which []int) {
+		for i := range done {
+			if errors.Is(done[i].err, want) {
+				which = append(which, i)
+			}
+		}
+		return which
+	}
+	b.join(ctx, !b.write.SkipsHeld, entries, with(nil), done)
+	b.join(ctx, true, entries, with(ErrHeld), done)
+	for i, e := range entries {
+		if !errors.Is(done[i].err, errAlone) && !errors.Is(done[i].err, store.ErrAgain) {
+			continue
+		}
+		alone, err := b.run(ctx, true, []*entry[In, R]{e})
+		if err != nil {
+			alone = []outcome[R]{{err: err}}
+		}
+		done[i] = alone[0]
+	}
+	return done
+}
+
+// join adds some of the entries to the next batch, and waits for their outcomes.
+func (b *Batch[In, R]) join(ctx context.Context, waits bool, entries []*entry[In, R], which []int, done []outcome[R]) {
+	if len(which) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, joinTimeout, store.ErrBusy)
+	defer cancel()
+	some := make([]*entry[In, R], len(which))
+	for n, i := range which {
+		some[n] = entries[i]
+	}
+	key := batchKey{some[0].organization.ID, waits}
+	for n, r := range b.batches.DoAllOrNot(ctx, key, some) {
+		if r.Err != nil {
+			r.Out = outcome[R]{err: r.Err}
+		}
+		done[which[n]] = r.Out
+	}
+}
+
+// together runs entries of several callers. If the transaction fails because of one of them, or in a
+// panic, nothing is changed, and each entry runs alone to get its own outcome.
+func (b *Batch[In, R]) together(ctx context.Context, waits bool, entries []*entry[In, R]) (outcomes []outcome[R], err error) {
+	alone := make([]outcome[R], len(entries))
+	for i := range alone {
+		alone[i].err = errAlone
+	}
+	defer func() {
+		if recover() != nil { // the entry that panics again reports the panic
+			outcomes, err = alone, nil
+		}
+	}()
+	outcomes, err = b.run(ctx, waits, entries)
+	if err == nil || store.Unknown(err) || store.Unavailable(err) || errors.Is(err, store.ErrBusy) {
+		return outcomes, err
+	}
+	return alone, nil
+}
+
+// run makes the changes of entries in one transaction, and dispatches their effects.
+func (b *Batch[In, R]) run(ctx context.Context, waits bool, entries []*entry[In, R]) ([]outcome[R], error) {
+	r, of := b.runner, entries[0].organization
+	release, err := r.store.AcquireTransaction(ctx, of.ID)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	var keys []Key
+	for _, e := range entries {
+		if e.request.Key != nil {
+			keys = append(keys, *e.request.Key)
+		}
+	}
+	c, outcomes := &Change{}, make([]outcome[R], len(entries))
+	err = r.store.InTxWithKeys(ctx, of.ID, keys, func(tx *db.Tx, taken map[[32]byte]error) ([]store.KeptAnswer, error) {
+		clear(outcomes)
+		*c = Change{Tx: tx, Caller: &Caller{Organization: of}, Waits: waits, settings: r.settings}
+		return b.apply(ctx, c, entries, taken, outcomes)
+	})
+	switch {
+	case errors.Is(err, errNothing):
+		return outcomes, nil
+	case err == nil, store.Unknown(err):
+		r.dispatchOf(ctx, c)
+	}
+	return outcomes, err
+}
+
+// apply makes the changes of entries whose keys are free. It writes their events and returns their
+// answers.
+func (b *Batch[In, R]) apply(
+	ctx context.Context, c *Change, entries []*entry[In, R], taken map[[32]byte]error, outcomes []outcome[R],
+) (kept []store.KeptAnswer, err error) {
+	free := b.free(entries, taken, outcomes)
+	results := make([]Result[R], 0, len(free))
+	if len(free) > 0 {
+		in := make([]In, len(free))
+		for n, i := range free {
+			in[n] = entries[i].in
+		}
+		if results, err = b.write.Apply(ctx, c, in); err != nil {
+			return nil, err
+		}
+		if len(results) != len(in) {
+			return nil, errors.Errorf("a batch of %d has %d results", len(in), len(results))
+		}
+	}
+	made, causes := false, map[publicid.Event]int{}
+	for n, result := range results {
+		i := free[n]
+		outcomes[i] = outcome[R]{out: result.Out, err: result.Err}
+		if result.Err != nil {
+			continue
+		}
+		made = true
+		if q := entries[i].request; q.Key != nil {
+			a, err := q.Answer(result.Out)
+			if err != nil {
+				return nil, err
+			}
+			kept = append(kept, b.runner.keptAnswer(*q.Key, a))
+		}
+		for _, e := range result.Events {
+			id, err := c.record(e)
+			if err != nil {
+				return nil, err
+			}
+			causes[id] = i
+		}
+	}
+	switch {
+	case !made && len(entries) == 1 && errors.Is(outcomes[0].err, store.ErrAgain):
+		return nil, store.ErrAgain
+	case !made:
+		return nil, errNothing
+	}
+	sent, err := c.finish(ctx)
+	for n, d := range sent {
+		i := causes[d.Event] // 0 for an event of Change.Record, which only a lone input causes
+		c.deliveries[n].Trace = entries[i].trace
+		outcomes[i].deliveries = append(outcomes[i].deliveries, c.deliveries[n])
+	}
+	failpoint.Hit(failpoint.BeforeGroupCommit)
+	return kept, err
+}
+
+// free returns the numbers of the entries without a taken key, and sets the outcomes of the others.
+// Of two entries with the same key, the second is refused.
+func (b *Batch[In, R]) free(entries []*entry[In, R], taken map[[32]byte]error, outcomes []outcome[R]) (free []int) {
+	used := map[[32]byte]bool{}
+	for i, e := range entries {
+		if key := e.request.Key; key != nil {
+			err := taken[key.ID]
+			if used[key.ID] {
+				err = store.ErrKeyInUse
+			}
+			if err != nil {
+				outcomes[i].err = b.runner.taken(*key, err)
+				continue
+			}
+			used[key.ID] = true
+		}
+		free = append(free, i)
+	}
+	return free
+}

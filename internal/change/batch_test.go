@@ -1,0 +1,232 @@
+package change_test
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/go-faster/errors"
+	"github.com/stretchr/testify/require"
+
+	"earshot/ent/db"
+	"earshot/internal/access"
+	"earshot/internal/change"
+	"earshot/internal/event"
+	"earshot/internal/problem"
+	"earshot/internal/publicid"
+	"earshot/internal/seal"
+	"earshot/internal/store"
+	"earshot/internal/testkit"
+)
+
+// batches has a batch that makes boards. The name of a board decides its fate.
+type batches struct {
+	*change.Batch[string, publicid.Board]
+	store *store.Store
+	// sizes are the numbers of inputs of the transactions so far, negative for one that waits.
+	sizes []int
+	mu    sync.Mutex
+	// delivered are the deliveries that were dispatched.
+	change.Dispatcher
+	delivered []change.PendingDelivery
+}
+
+func (b *batches) Deliver(all []change.PendingDelivery) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.delivered = append(b.delivered, all...)
+}
+
+func newBatches(t *testing.T, s *store.Store) (*batches, context.Context) {
+	t.Helper()
+	b, box := &batches{store: s}, seal.New()
+	require.NoError(t, box.Add("test", make([]byte, 32)))
+	runner := change.NewRunner(s, b, box, change.Settings{})
+	org, owner, err := access.New(s, runner, slog.New(slog.DiscardHandler)).CreateOrganization(t.Context(),
+		access.NewOrganization{Name: "Acme", Plan: "business", OwnerEmail: "owner@example.com", OwnerName: "Olive Owner"})
+	require.NoError(t, err)
+	b.Batch = change.NewBatch(runner, change.Write[string, publicid.Board]{
+		Apply: b.apply, SkipsHeld: true, Alone: func(name string) bool { return strings.HasPrefix(name, "large") },
+	})
+	return b, change.WithCaller(t.Context(), &change.Caller{Organization: org, User: owner})
+}
+
+func (b *batches) apply(ctx context.Context, c *change.Change, names []string) ([]change.Result[publicid.Board], error) {
+	size := len(names)
+	if c.Waits {
+		size = -size
+	}
+	b.mu.Lock()
+	b.sizes = append(b.sizes, size)
+	b.mu.Unlock()
+	out := make([]change.Result[publicid.Board], len(names))
+	var rows []*db.BoardCreate
+	for i, name := range names {
+		kind, _, _ := strings.Cut(name, " ")
+		switch {
+		case kind == "panics":
+			panic("a bug")
+		case kind == "refused":
+			out[i].Err = problem.Missing("board")
+			continue
+		case kind == "held" && !c.Waits:
+			out[i].Err = change.ErrHeld
+			continue
+		case kind == "moved" && len(names) > 1:
+			out[i].Err = store.ErrAgain
+			continue
+		}
+		id := publicid.NewBoard()
+		out[i].Out = id
+		out[i].Events = []change.Event{{Type: event.PostCreated, At: store.Now(), Payload: &event.PostCreatedPayload{
+			BoardHead: event.BoardHead{BoardID: id}, Post: event.Post{ID: publicid.NewPost(), Title: name},
+		}}}
+		rows = append(rows, c.Board.Create().SetID(id).SetName(name).SetSlug(kind))
+	}
+	if rows == nil {
+		return out, nil
+	}
+	return out, c.Board.CreateBulk(rows...).Exec(ctx)
+}
+
+// names returns the boards that exist, in the order of their creation.
+func (b *batches) names(ctx context.Context, t *testing.T) (names []string) {
+	t.Helper()
+	for _, row := range b.store.Client().Board.Query().Order(db.Asc("name")).AllX(ctx) {
+		require.Equal(t, change.CallerOf(ctx).Organization.ID, row.OrganizationID)
+		names = append(names, row.Name)
+	}
+	return names
+}
+
+func (b *batches) listen(ctx context.Context) {
+	b.store.Client().Webhook.Create().SetURL("https://hooks.example.com").SetSecretSealed([]byte("sealed")).
+		SetEvents([]string{string(event.PostCreated)}).ExecX(ctx)
+}
+
+// keyed returns a request with an idempotency key whose answer is the board's id.
+func keyed(key byte) change.Request[publicid.Board] {
+	return change.Request[publicid.Board]{Key: &change.Key{ID: [32]byte{key}}, Answer: func(id publicid.Board) (change.Answer, error) {
+		return change.Answer{Status: 201, Body: []byte(id.String())}, nil
+	}}
+}
+
+func TestABatchWritesItsInputsAndTheirEventsInOneTransaction(t *testing.T) {
+	t.Parallel()
+	b, ctx := newBatches(t, testkit.Store(t))
+	b.listen(ctx)
+	out, errs := change.DoTogether(ctx, b.Batch, []string{"a", "b", "c"}, nil)
+	require.Equal(t, make([]error, 3), errs)
+	require.Len(t, out, 3)
+	require.Equal(t, []string{"a", "b", "c"}, b.names(ctx, t))
+	require.Equal(t, []int{3}, b.sizes)
+	require.Len(t, b.delivered, 3)
+	for i, e := range b.store.Client().Event.Query().Order(db.Asc("sequence")).AllX(ctx) {
+		require.Contains(t, string(e.Payload), out[i].String(), "in the order of the inputs")
+	}
+}
+
+func TestAnInputThatCannotShareATransactionCostsItsNeighboursNothing(t *testing.T) {
+	t.Parallel()
+	for kind, want := range map[string]struct {
+		sizes []int
+		err   string
+	}{
+		"refused": {[]int{3}, "no such board"},
+		"held":    {[]int{3, -1}, ""},
+		"moved":   {[]int{3, -1}, ""},
+		"large":   {[]int{2, -1}, ""},
+		// The slug is taken, so the database ends the transaction.
+		"taken": {[]int{3, -1, -1, -1}, "board_organization_id_slug"},
+	} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			b, ctx := newBatches(t, testkit.Store(t))
+			b.store.Client().Board.Create().SetName("taken before").SetSlug("taken").ExecX(ctx)
+			out, errs := change.DoTogether(ctx, b.Batch, []string{"a", kind, "z"}, nil)
+			made := []string{"a"}
+			if want.err == "" {
+				require.NoError(t, errs[1])
+				require.False(t, out[1].IsZero())
+				made = append(made, kind)
+			} else {
+				require.ErrorContains(t, errs[1], want.err)
+			}
+			require.Equal(t, []error{nil, nil}, []error{errs[0], errs[2]})
+			require.Equal(t, append(made, "taken before", "z"), b.names(ctx, t))
+			require.Equal(t, want.sizes, b.sizes)
+		})
+	}
+}
+
+func TestAPanicInABatchReachesOnlyItsCaller(t *testing.T) {
+	t.Parallel()
+	b, ctx := newBatches(t, testkit.Store(t))
+	for range 30 { // more than an organization's transaction slots
+		require.PanicsWithValue(t, "a bug", func() { _, _ = b.Do(ctx, "panics", keyed(1)) })
+	}
+	require.Panics(t, func() { _, _ = change.DoTogether(ctx, b.Batch, []string{"a", "panics"}, nil) })
+	require.Equal(t, []string{"a"}, b.names(ctx, t))
+	_, err := b.Do(ctx, "b", keyed(1))
+	require.NoError(t, err, "the key is free again, and there is a transaction")
+}
+
+func TestABatchOfRefusedInputsChangesNothing(t *testing.T) {
+	t.Parallel()
+	b, ctx := newBatches(t, testkit.Store(t))
+	request := keyed(1)
+	_, errs := change.DoTogether(ctx, b.Batch, []string{"refused", "refused"}, []change.Request[publicid.Board]{request, {}})
+	require.True(t, problem.Is(errs[0], problem.NotFound) && problem.Is(errs[1], problem.NotFound))
+	_, err := b.Do(ctx, "a", request)
+	require.NoError(t, err, "the key has no record")
+}
+
+func TestAKeyTakesEffectOnceAndCostsItsNeighboursNothing(t *testing.T) {
+	t.Parallel()
+	b, ctx := newBatches(t, testkit.Store(t))
+	first, err := b.Do(ctx, "a", keyed(1))
+	require.NoError(t, err)
+	other := keyed(2)
+	other.Key.Fingerprint[0] = 1
+	_, err = b.Do(ctx, "b", other)
+	require.NoError(t, err)
+	_, errs := change.DoTogether(ctx, b.Batch, []string{"again", "with another body", "c", "c twice", "d"},
+		[]change.Request[publicid.Board]{keyed(1), keyed(2), keyed(3), keyed(3), {}})
+	var before *change.ReplayedError
+	require.ErrorAs(t, errs[0], &before)
+	require.Equal(t, change.Answer{Status: 201, Body: []byte(first.String())}, before.Answer)
+	require.True(t, problem.Is(errs[1], problem.IdempotencyMismatch), "%v", errs[1])
+	require.NoError(t, errs[2])
+	require.True(t, problem.Is(errs[3], problem.IdempotencyInProgress), "%v", errs[3])
+	require.NoError(t, errs[4])
+	require.Equal(t, []string{"a", "b", "c", "d"}, b.names(ctx, t))
+}
+
+func TestAnAnswerThatCannotBeEncodedFailsItsCallerOnly(t *testing.T) {
+	t.Parallel()
+	b, ctx := newBatches(t, testkit.Store(t))
+	broken := keyed(1)
+	broken.Answer = func(publicid.Board) (change.Answer, error) { return change.Answer{}, errors.New("no JSON") }
+	_, errs := change.DoTogether(ctx, b.Batch, []string{"a", "b"}, []change.Request[publicid.Board]{broken, keyed(2)})
+	require.ErrorContains(t, errs[0], "no JSON")
+	require.NoError(t, errs[1])
+	require.Equal(t, []string{"b"}, b.names(ctx, t))
+}
+
+// The answer to a commit may get lost. Then nobody knows whether there is something to deliver.
+func TestACommitThatIsNotAnsweredFailsForAllAndIsDispatched(t *testing.T) {
+	t.Parallel()
+	link, url := testkit.NewLink(t, testkit.Database(t))
+	s, err := store.Open(store.Options{URL: url})
+	require.NoError(t, err)
+	t.Cleanup(s.Close)
+	b, ctx := newBatches(t, s)
+	b.listen(ctx)
+	link.CutAfter("commit")
+	_, errs := change.DoTogether(ctx, b.Batch, []string{"a", "b"}, nil)
+	require.True(t, store.Unknown(errs[0]) && store.Unknown(errs[1]), "%v", errs)
+	require.Len(t, b.delivered, 2)
+	require.Equal(t, []int{2}, b.sizes, "nothing is repeated")
+}

@@ -1,0 +1,18 @@
+package change
+
+import "context"
+
+// DoTogether passes inputs to one batch, as if their callers had arrived during the batch before.
+func DoTogether[In, R any](ctx context.Context, b *Batch[In, R], in []In, requests []Request[R]) (out []R, errs []error) {
+	entries := make([]*entry[In, R], len(in))
+	for i := range in {
+		entries[i] = &entry[In, R]{in: in[i], organization: CallerOf(ctx).Organization}
+		if requests != nil {
+			entries[i].request = requests[i]
+		}
+	}
+	for _, done := range b.do(ctx, entries) {
+		out, errs = append(out, done.out), append(errs, done.err)
+	}
+	return out, errs
+}

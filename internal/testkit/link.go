@@ -1,0 +1,93 @@
+package testkit
+
+import (
+	"bytes"
+	"io"
+	"net"
+	"net/url"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Link is a proxy to a database whose connections can be cut.
+type Link struct {
+	mu    sync.Mutex
+	conns []net.Conn
+	last  []byte
+}
+
+// NewLink returns a link and the database's URL through it.
+func NewLink(t testing.TB, database string) (*Link, string) {
+	t.Helper()
+	u, err := url.Parse(database)
+	require.NoError(t, err)
+	server := u.Host
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	l := &Link{}
+	go func() {
+		for {
+			near, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			far, err := net.Dial("tcp", server)
+			if err != nil {
+				_ = near.Close()
+				continue
+			}
+			l.mu.Lock()
+			l.conns = append(l.conns, near, far)
+			l.mu.Unlock()
+			// Each end hears of the other's end. pgx waits up to 15 s for Postgres to close a canceled connection.
+			go func() { _, _ = io.Copy(near, far); _ = near.Close() }()
+			go func() { l.forward(far, near); _ = far.Close() }()
+		}
+	}()
+	t.Cleanup(func() {
+		_ = listener.Close()
+		l.Cut()
+	})
+	u.Host = listener.Addr().String()
+	return l, u.String()
+}
+
+// Cut ends all connections.
+func (l *Link) Cut() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, c := range l.conns {
+		_ = c.Close()
+	}
+	l.conns = nil
+}
+
+// CutAfter ends all connections once, after the database has received the text. Its answer gets lost.
+func (l *Link) CutAfter(text string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.last = []byte(text)
+}
+
+// forward copies what a client sends.
+func (l *Link) forward(far io.Writer, near io.Reader) {
+	sent := make([]byte, 64<<10)
+	for {
+		n, err := near.Read(sent)
+		l.mu.Lock()
+		isLast := l.last != nil && bytes.Contains(sent[:n], l.last)
+		if isLast {
+			l.last = nil
+		}
+		l.mu.Unlock()
+		if _, failed := far.Write(sent[:n]); failed != nil || err != nil {
+			return
+		}
+		if isLast {
+			l.Cut()
+			return
+		}
+	}
+}
