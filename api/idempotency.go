@@ -47,7 +47,9 @@ func (s *server) once(c *gin.Context) {
 	if !given {
 		return
 	}
-	ctx, once := change.WithIdempotencyKey(c.Request.Context(), key.(idempotencyKey).id, key.(idempotencyKey).fingerprint)
+	own := key.(idempotencyKey)
+	ctx, once := change.WithIdempotencyKey(c.Request.Context(), own.id, own.fingerprint)
+	ctx = context.WithValue(ctx, idempotencyKey{}, own)
 	defer once.Abandon()
 	c.Request = c.Request.WithContext(ctx)
 	w := &heldWriter{ResponseWriter: c.Writer, status: http.StatusOK}
@@ -97,6 +99,23 @@ func (s *server) replay(c *gin.Context, a change.Answer) {
 	c.Header(replayedHeader, "true")
 	c.Data(a.Status, "application/json", a.Body)
 	c.Abort()
+}
+
+// request returns the idempotency key of a request, if it has one, with the function that writes the
+// answer.
+func request[R any](ctx context.Context, visit func(out R, w http.ResponseWriter) error) change.Request[R] {
+	key, ok := ctx.Value(idempotencyKey{}).(idempotencyKey)
+	if !ok {
+		return change.Request[R]{}
+	}
+	return change.Request[R]{
+		Key: &change.Key{ID: key.id, Fingerprint: key.fingerprint},
+		Answer: func(out R) (change.Answer, error) {
+			w := &recorder{Answer: Answer{Status: http.StatusOK, Header: http.Header{}}}
+			err := visit(out, w)
+			return change.Answer{Status: w.Status, Body: w.Body}, err
+		},
+	}
 }
 
 // answeredBy sets the function that encodes the result of a grouped operation, for a request with

@@ -16,8 +16,9 @@ import (
 
 func (s *server) CastVote(ctx context.Context, r gen.CastVoteRequestObject) (gen.CastVoteResponseObject, error) {
 	on := publicid.Read[publicid.Post](r.PostID)
-	answeredBy(ctx, func(v *feedback.CastVote, w http.ResponseWriter) error { return cast(v).VisitCastVoteResponse(w) })
-	v, err := s.Feedback.CastVote(ctx, on, voter(r.Body))
+	v, err := s.Feedback.CastVote(ctx, on, voter(r.Body), request(ctx, func(v *feedback.CastVote, w http.ResponseWriter) error {
+		return cast(v).VisitCastVoteResponse(w)
+	}))
 	if err != nil {
 		return nil, err
 	}

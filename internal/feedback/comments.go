@@ -73,7 +73,7 @@ func createComments(ctx context.Context, j *change.Joint, in []*db.Comment) ([]*
 	if err := j.Read(ctx); err != nil {
 		return nil, err
 	}
-	locked := votable(found)
+	locked := unmerged(found)
 	out := make([]*db.Comment, len(in))
 	var fresh []*db.Comment
 	for i, row := range in {
@@ -90,6 +90,17 @@ func createComments(ctx context.Context, j *change.Joint, in []*db.Comment) ([]*
 		j.InsertComments(fresh, j.Happened, &j.Made)
 	}
 	return out, nil
+}
+
+// unmerged returns the locked posts that are not merged, by id.
+func unmerged(found []store.LockedPost) map[publicid.Post]store.LockedPost {
+	byID := make(map[publicid.Post]store.LockedPost, len(found))
+	for _, p := range found {
+		if !p.Merged {
+			byID[p.ID] = p
+		}
+	}
+	return byID
 }
 
 // createComment makes a comment in a transaction of its own. It also handles merged posts.

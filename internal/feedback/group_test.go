@@ -27,6 +27,7 @@ func TestAChangeThatIsMadeTogetherWithOthers(t *testing.T) {
 	t.Parallel()
 	together(t, map[string]func(*testing.T, *tenant){
 		"writes the same rows as alone":                      asAlone,
+		"writes the same votes as alone":                     votesAsAlone,
 		"costs its neighbours nothing when it is refused":    refusedNeighbours,
 		"costs its neighbours nothing when it fails":         failedNeighbours,
 		"doesn't wait for a post that a neighbour waits for": heldPost,
@@ -37,7 +38,36 @@ func asAlone(t *testing.T, n *tenant) {
 	other := n.on(t, "business")
 	writeSome(t, n, func(ctx context.Context, write func(context.Context) error) { require.NoError(t, write(ctx)) })
 	writeSome(t, other, func(ctx context.Context, write func(context.Context) error) { alone(ctx, t, write) })
-	for _, table := range []string{"posts", "post_documents", "votes", "comments", "events", "deliveries"} {
+	for _, table := range []string{"posts", "post_documents", "comments", "events", "deliveries"} {
+		require.NotEmpty(t, n.Contents(t, table))
+		require.Equal(t, other.Contents(t, table), n.Contents(t, table), table)
+	}
+}
+
+// votesAsAlone has members vote in shared transactions, and one after the other. A vote by an external
+// id comes alone in both cases.
+func votesAsAlone(t *testing.T, n *tenant) {
+	other := n.on(t, "business")
+	for _, in := range []*tenant{n, other} {
+		in.Listen(t, event.VoteCreated, event.ContactCreated)
+		members, posts := make([]*tenant, 16), []string{in.Post(t), in.Post(t)}
+		for i := range members {
+			members[i] = in.member(t, fmt.Sprintf("member-%d", i))
+		}
+		vote := func(i int) apptest.Answer { return members[i/2].Do(t, http.MethodPost, posts[i%2]+"/votes", nil) }
+		if in == n {
+			require.Equal(t, map[int]int{http.StatusCreated: 32}, statuses(atOnce(32, vote)))
+		} else {
+			for i := range 32 {
+				require.Equal(t, http.StatusCreated, vote(i).Status)
+			}
+		}
+		for _, status := range []int{http.StatusCreated, http.StatusOK} {
+			in.voteOf(t, posts[0], object{"externalUserId": "u-1", "createContact": true}, status)
+		}
+		require.Equal(t, "17 votes, 17 listed; 0 comments, 0 listed", in.counts(t, posts[0]))
+	}
+	for _, table := range []string{"posts", "votes", "events", "deliveries"} {
 		require.NotEmpty(t, n.Contents(t, table))
 		require.Equal(t, other.Contents(t, table), n.Contents(t, table), table)
 	}
@@ -59,13 +89,12 @@ func writeSome(t *testing.T, n *tenant, do func(ctx context.Context, write func(
 	t.Helper()
 	s := n.App.Feedback
 	ctx := change.WithCaller(t.Context(), &change.Caller{Organization: n.Organization, User: n.Owner})
-	n.Listen(t, event.PostCreated, event.VoteCreated)
+	n.Listen(t, event.PostCreated)
 	n.Listen(t, event.PostCreated, event.CommentCreated)
 	contact := strings.TrimPrefix(n.Person(t, "u-1"), "/v1/contacts/")
 	board := publicid.Read[publicid.Board](n.ID(t, "/v1/boards", object{"name": "b"}))
 	body := feedback.Body{JSON: json.RawMessage(`{"b": 1.0, "a":[ 2 ]}`), Text: "text"}
 	var post *feedback.Post
-	var first, again *feedback.CastVote
 	var comment *db.Comment
 	do(ctx, func(ctx context.Context) (err error) {
 		post, err = s.CreatePost(ctx, board, feedback.NewPost{Title: "A title", Body: body, By: contacts.Person{ID: &contact}})
@@ -75,15 +104,6 @@ func writeSome(t *testing.T, n *tenant, do func(ctx context.Context, write func(
 		_, err := s.CreatePost(ctx, board, feedback.NewPost{Title: "Another"})
 		return err
 	})
-	for _, vote := range []**feedback.CastVote{&first, &again} {
-		do(ctx, func(ctx context.Context) (err error) {
-			*vote, err = s.CastVote(ctx, post.ID, contacts.Person{})
-			return err
-		})
-	}
-	require.True(t, first.Fresh)
-	require.False(t, again.Fresh)
-	require.Equal(t, first.ID, again.ID)
 	do(ctx, func(ctx context.Context) (err error) {
 		comment, err = s.CreateComment(ctx, post.ID, feedback.NewComment{Body: body})
 		return err
@@ -111,6 +131,7 @@ func refusedNeighbours(t *testing.T, n *tenant) {
 	target, source, gone := n.ID(t, posts, object{"title": "target"}), n.ID(t, posts, object{"title": "source"}), n.ID(t, posts, object{"title": "gone"})
 	n.Make(t, http.MethodPost, "/v1/posts/"+target+"/merge", object{"sourceIds": []string{source}})
 	require.Equal(t, http.StatusOK, n.Do(t, http.MethodDelete, "/v1/posts/"+gone, nil).Status)
+	n.ID(t, "/v1/posts/"+target+"/votes", nil)
 	deep := n.ID(t, "/v1/posts/"+target+"/comments", object{"body": object{"text": "x"}})
 	reply := n.ID(t, "/v1/posts/"+target+"/comments", object{"body": object{"text": "x"}, "parentId": deep})
 	comment := func(on, parent string) request {
@@ -133,6 +154,10 @@ func refusedNeighbours(t *testing.T, n *tenant) {
 		{comment(target, deep), http.StatusCreated},
 		{comment(target, reply), http.StatusUnprocessableEntity},
 		{comment(target, "cmt_none"), http.StatusNotFound},
+		{request{n, http.MethodPost, "/v1/posts/" + target + "/votes", nil}, http.StatusOK},
+		{request{n, http.MethodPost, "/v1/posts/" + source + "/votes", nil}, http.StatusOK},
+		{request{n, http.MethodPost, "/v1/posts/" + gone + "/votes", nil}, http.StatusNotFound},
+		{request{n, http.MethodPost, "/v1/posts/" + target + "/votes", object{"contactId": "ctc_none"}}, http.StatusNotFound},
 	}
 	const rounds = 6
 	answers := atOnce(rounds*len(kinds), func(i int) apptest.Answer { return kinds[i%len(kinds)].do(t) })
@@ -174,20 +199,26 @@ CREATE TRIGGER refuse BEFORE INSERT ON posts FOR EACH ROW WHEN (NEW.title = 'ref
 	require.Len(t, n.Walk(t, posts, "100", func() {}), many-many/5)
 }
 
-// heldPost votes on a post that another transaction locks, and on other posts.
+// heldPost votes and comments on a post that another transaction locks, and on other posts.
 func heldPost(t *testing.T, n *tenant) {
 	held, free := n.Post(t), n.Post(t)
+	members := n.members(t, 3)
 	tx, err := n.connect(t).Begin(t.Context())
 	require.NoError(t, err)
 	_, err = tx.Exec(t.Context(), "SELECT FROM posts WHERE id = $1 FOR UPDATE",
 		publicid.Read[publicid.Post](n.Get(t, held)["id"].(string)).UUID())
 	require.NoError(t, err)
-	waiting := make(chan apptest.Answer, 1)
-	go func() { waiting <- n.Do(t, http.MethodPost, held+"/comments", object{"body": object{"text": "x"}}) }()
-	for range 3 {
-		n.ID(t, free+"/comments", object{"body": object{"text": "x"}})
+	waiting := make(chan apptest.Answer, 2)
+	comment := object{"body": object{"text": "x"}}
+	go func() { waiting <- n.Do(t, http.MethodPost, held+"/comments", comment) }()
+	go func() { waiting <- n.Do(t, http.MethodPost, held+"/votes", nil) }()
+	for _, member := range members {
+		member.ID(t, free+"/comments", comment)
+		member.ID(t, free+"/votes", nil)
 	}
 	require.Empty(t, waiting)
 	require.NoError(t, tx.Rollback(t.Context()))
-	require.Equal(t, http.StatusCreated, (<-waiting).Status)
+	for range cap(waiting) {
+		require.Equal(t, http.StatusCreated, (<-waiting).Status)
+	}
 }

@@ -267,31 +267,53 @@ func lockPost(ctx context.Context, c *change.Change, id publicid.Post) (*db.Post
 	return p, nil
 }
 
-// lockVotable is lockPost for votes and comments. For a merged post it locks and returns the target
-// of the merge, as long as the target exists.
-func lockVotable(ctx context.Context, c *change.Change, id publicid.Post) (*db.Post, error) {
-	found, err := lockPosts(ctx, c, store.PostAndTarget(id))
+// votable is a locked post that takes votes and comments, or the reason why there is none.
+type votable struct {
+	*db.Post
+	err error
+}
+
+// lockVotables locks posts for votes and comments. For a merged post it locks and returns the target
+// of the merge, as long as the target exists. The posts have only their identity. The result has the
+// order of ids. A missing post is problem.NotFound, or change.ErrHeld unless the change waits:
+// another transaction may hold the post.
+func lockVotables(ctx context.Context, c *change.Change, ids []publicid.Post) ([]votable, error) {
+	found, err := store.LockVotables(ctx, c.Tx, c.Caller.Organization.ID, ids, !c.Waits)
 	if err != nil {
 		return nil, err
 	}
-	p := found[id]
-	switch {
-	case p == nil:
-		return nil, problem.Missing("post")
-	case p.MergedIntoID == nil:
-		return p, nil
-	case found[*p.MergedIntoID] != nil:
-		return found[*p.MergedIntoID], nil
+	all := make([]votable, len(ids))
+	for i, id := range ids {
+		p := found[id]
+		switch {
+		case p != nil && p.MergedIntoID == nil:
+			all[i].Post = p
+		case p != nil && found[*p.MergedIntoID] != nil:
+			all[i].Post = found[*p.MergedIntoID]
+		case !c.Waits:
+			all[i].err = change.ErrHeld
+		case p == nil:
+			all[i].err = problem.Missing("post")
+		default:
+			there, err := store.Exists(ctx, c.Post.Query().Where(post.ID(*p.MergedIntoID), post.DeletedAtIsNil()))
+			if err != nil {
+				return nil, errors.Wrap(err, "look up the post that was merged into")
+			}
+			if all[i].Post = p; there {
+				all[i].err = store.ErrAgain // the merge was made while this transaction waited for the lock
+			}
+		}
 	}
-	there, err := store.Exists(ctx, c.Post.Query().Where(post.ID(*p.MergedIntoID), post.DeletedAtIsNil()))
+	return all, nil
+}
+
+// lockVotable is lockVotables for one post.
+func lockVotable(ctx context.Context, c *change.Change, id publicid.Post) (*db.Post, error) {
+	found, err := lockVotables(ctx, c, []publicid.Post{id})
 	if err != nil {
-		return nil, errors.Wrap(err, "look up the post that was merged into")
+		return nil, err
 	}
-	if there {
-		// It was merged while this transaction waited for the lock.
-		return nil, store.ErrAgain
-	}
-	return p, nil
+	return found[0].Post, found[0].err
 }
 
 // lockPosts loads and locks live posts until the transaction ends. It locks them in the order of

@@ -35,7 +35,7 @@ type Service struct {
 
 	// These batchers run the most frequent operations for several callers together.
 	postGroup    *change.Group[*db.Post, Post]
-	voteGroup    *change.Group[newVote, CastVote]
+	votes        *change.Batch[newVote, *CastVote]
 	commentGroup *change.Group[*db.Comment, db.Comment]
 	reads        *batch.Keyed[publicid.Organization, publicid.Post, *store.ListedPost]
 	pages        *batch.Keyed[pageKey, checkedPostQuery, placedPage]
@@ -54,9 +54,11 @@ func New(s *store.Store, changes *change.Runner, people *contacts.Service, setti
 	all := &Service{
 		store: s, changes: changes, contacts: people, settings: settings, log: log,
 		postGroup:    change.NewGroup(changes, event.PostCreated, false, createPosts),
-		voteGroup:    change.NewGroup(changes, event.VoteCreated, true, castVotes),
 		commentGroup: change.NewGroup(changes, event.CommentCreated, true, createComments),
 	}
+	all.votes = change.NewBatch(changes, change.Write[newVote, *CastVote]{
+		Apply: all.castVotes, Alone: func(v newVote) bool { return v.who.Named() }, SkipsHeld: true,
+	})
 	all.reads = batch.NewKeyed(func(of publicid.Organization) *batch.Batcher[publicid.Post, *store.ListedPost] {
 		return batch.New(change.GroupMax, readTimeout, func(ctx context.Context, ids []publicid.Post) ([]*store.ListedPost, error) {
 			return all.loadPosts(ctx, of, ids)

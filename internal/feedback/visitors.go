@@ -85,8 +85,11 @@ func (s *Service) CastVisitorsVote(ctx context.Context, c *change.Change, on *db
 	if by.spellings, err = store.Spellings(ctx, c.Tx, c.Caller.Organization.ID, who.Spelled); err != nil {
 		return err
 	}
-	_, err = castVote(ctx, c, on, by)
-	return err
+	votes, err := cast(ctx, c, []ballot{{on, by}})
+	if err != nil || !votes[0].Fresh {
+		return err
+	}
+	return c.Record(event.VoteCreated, voteCreated(on.BoardID, votes[0].Vote))
 }
 
 // RetractVisitorsVote removes the person's vote, if there is one.

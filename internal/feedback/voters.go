@@ -5,12 +5,8 @@ import (
 	"context"
 	"slices"
 
-	"github.com/go-faster/errors"
-
 	"earshot/ent/db"
 	"earshot/ent/db/contact"
-	"earshot/ent/db/predicate"
-	"earshot/ent/db/vote"
 	"earshot/internal/change"
 	"earshot/internal/publicid"
 	"earshot/internal/store"
@@ -71,27 +67,28 @@ func (v voter) hashes() [][]byte {
 	return append([][]byte{*v.emailHash}, v.spellings...)
 }
 
-// votesOf returns a person's votes on a post, a vote by the person's own id first. There can be
+// ballot is a voter at a locked post.
+type ballot struct {
+	on *db.Post
+	by voter
+}
+
+// votesOf returns each person's votes on the post, a vote by the person's own id first. There can be
 // several if the votes were cast before the service could match them: the contact had no address
 // yet, or an older release did not match members with contacts.
-func votesOf(ctx context.Context, c *change.Change, on publicid.Post, by voter) ([]*db.Vote, error) {
-	var either []predicate.Vote
-	if by.user != nil {
-		either = append(either, vote.UserID(*by.user))
+func votesOf(ctx context.Context, c *change.Change, ballots []ballot) ([][]*db.Vote, error) {
+	looks := make([]store.VoteLook, len(ballots))
+	for i, b := range ballots {
+		looks[i] = store.VoteLook{Post: b.on.ID, Member: b.by.user, Contact: b.by.contact, Hashes: b.by.hashes()}
 	}
-	if by.contact != nil {
-		either = append(either, vote.ContactID(*by.contact))
-	}
-	if hashes := by.hashes(); len(hashes) > 0 {
-		either = append(either, vote.EmailHashIn(hashes...))
-	}
-	found, err := c.Vote.Query().Where(vote.PostID(on), vote.Or(either...)).Order(db.Asc(vote.FieldID)).All(ctx)
+	found, err := store.LookForVotes(ctx, c.Tx, c.Caller.Organization.ID, looks)
 	if err != nil {
-		return nil, errors.Wrap(err, "look for the vote")
+		return nil, err
 	}
-	found = slices.DeleteFunc(found, func(v *db.Vote) bool { return !by.cast(v) })
-	if at := slices.IndexFunc(found, by.own); at > 0 {
-		found[0], found[at] = found[at], found[0]
+	for i, b := range ballots {
+		if at := slices.IndexFunc(found[i], b.by.own); at > 0 {
+			found[i][0], found[i][at] = found[i][at], found[i][0]
+		}
 	}
 	return found, nil
 }

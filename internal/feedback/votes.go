@@ -7,7 +7,6 @@ import (
 	"github.com/go-faster/errors"
 
 	"earshot/ent/db"
-	"earshot/ent/db/post"
 	"earshot/ent/db/vote"
 	"earshot/internal/change"
 	"earshot/internal/contacts"
@@ -18,10 +17,12 @@ import (
 	"earshot/internal/store"
 )
 
-// newVote is a vote of a group, before it is cast.
+// newVote is a request for a vote.
 type newVote struct {
 	on publicid.Post
-	voter
+	// who is the contact that votes. If it is not named, the member votes.
+	who    contacts.Person
+	member voter
 }
 
 // CastVote is a vote on a post. Fresh is true if CastVote has just added it.
@@ -33,108 +34,107 @@ type CastVote struct {
 // CastVote adds the vote of the caller, or of the given contact, to a post and records
 // vote.created. If the post is merged, the vote goes to the target of the merge. If the person has
 // voted already, it changes nothing.
-func (s *Service) CastVote(ctx context.Context, on publicid.Post, who contacts.Person) (*CastVote, error) {
-	if who.Named() {
-		return s.castContactsVote(ctx, on, who)
-	}
-	in := newVote{on: on, voter: s.member(change.CallerOf(ctx).User)}
-	cast, err := s.voteGroup.Do(ctx, in)
-	if err != nil || cast != nil {
-		return cast, err
-	}
-	err = s.changes.Run(ctx, func(c *change.Change) error {
-		p, err := lockVotable(ctx, c, on)
-		if err != nil {
-			return err
-		}
-		cast, err = castVote(ctx, c, p, in.voter)
-		return err
-	})
-	return cast, err
-}
-
-// castContactsVote is CastVote for a contact.
-func (s *Service) castContactsVote(ctx context.Context, on publicid.Post, who contacts.Person) (cast *CastVote, err error) {
+func (s *Service) CastVote(
+	ctx context.Context, on publicid.Post, who contacts.Person, q change.Request[*CastVote],
+) (*CastVote, error) {
 	var bad problem.Fields
 	who.Check(&bad)
 	if err := bad.Err(); err != nil {
 		return nil, err
 	}
-	err = s.changes.Run(ctx, func(c *change.Change) error {
-		p, err := lockVotable(ctx, c, on)
-		if err != nil {
-			return err
-		}
-		found, err := s.contacts.Keep(ctx, c, who)
-		if err != nil {
-			return err
-		}
-		cast, err = castVote(ctx, c, p, contactAsVoter(found))
-		return err
-	})
-	return cast, err
+	return s.votes.Do(ctx, newVote{on, who, s.member(change.CallerOf(ctx).User)}, q)
 }
 
-// castVotes makes the votes of a group. It leaves out a vote if its post does not exist or is
-// merged.
-func castVotes(ctx context.Context, j *change.Joint, in []newVote) ([]*CastVote, error) {
-	posts, voters := make([]publicid.Post, len(in)), make([]store.Voter, len(in))
+// castVotes makes the votes of one or more callers. A vote of a contact comes alone, because it may
+// make the contact.
+func (s *Service) castVotes(ctx context.Context, c *change.Change, in []newVote) ([]change.Result[*CastVote], error) {
+	posts := make([]publicid.Post, len(in))
 	for i, v := range in {
-		posts[i], voters[i] = v.on, store.Voter{Member: *v.user, EmailHash: *v.emailHash}
+		posts[i] = v.on
 	}
-	var found []store.LockedPost
-	var before []*db.Vote
-	j.LockPosts(posts, j.Wait, &found)
-	j.Votes(posts, voters, &before)
-	if err := j.Read(ctx); err != nil {
+	locked, err := lockVotables(ctx, c, posts)
+	if err != nil {
 		return nil, err
 	}
-	locked := votable(found)
-	out := make([]*CastVote, len(in))
-	var fresh []*db.Vote
+	out := make([]change.Result[*CastVote], len(in))
+	var ballots []ballot
+	var callers []int
 	for i, v := range in {
-		p, ok := locked[v.on]
-		if !ok || j.IsTaken(i) {
+		if out[i].Err = locked[i].err; out[i].Err != nil {
 			continue
 		}
-		if at := slices.IndexFunc(before, func(b *db.Vote) bool { return b.PostID == v.on && v.cast(b) }); at >= 0 {
-			out[i] = &CastVote{Vote: before[at]}
-			continue
+		by := v.member
+		if v.who.Named() {
+			found, err := s.contacts.Keep(ctx, c, v.who)
+			if err != nil {
+				return nil, err
+			}
+			by = contactAsVoter(found)
 		}
-		row := v.row(j.Organization, p.ID)
-		fresh, out[i] = append(fresh, row), &CastVote{Vote: row, Fresh: true}
-		if err := j.Record(i, row.ID.UUID(), row.CreatedAt, voteCreated(p.Board, row)); err != nil {
-			return nil, err
-		}
+		ballots, callers = append(ballots, ballot{locked[i].Post, by}), append(callers, i)
 	}
-	if len(fresh) > 0 {
-		j.InsertVotes(fresh, j.Happened, &j.Made)
+	votes, err := cast(ctx, c, ballots)
+	if err != nil {
+		return nil, err
+	}
+	for n, v := range votes {
+		i := callers[n]
+		if out[i].Out = v; v.Fresh {
+			out[i].Events = []change.Event{{Type: event.VoteCreated, At: v.CreatedAt, Payload: voteCreated(ballots[n].on.BoardID, v.Vote)}}
+		}
 	}
 	return out, nil
 }
 
-// castVote makes a vote on a locked post.
-func castVote(ctx context.Context, c *change.Change, on *db.Post, by voter) (*CastVote, error) {
-	before, err := votesOf(ctx, c, on.ID, by)
+// cast adds the votes to locked posts, unless the person has voted already. The look for older votes
+// comes after the lock, in a statement of its own: only then does it see the votes of a transaction
+// that held the lock before.
+func cast(ctx context.Context, c *change.Change, ballots []ballot) ([]*CastVote, error) {
+	if len(ballots) == 0 {
+		return nil, nil
+	}
+	before, err := votesOf(ctx, c, ballots)
 	if err != nil {
 		return nil, err
 	}
-	if len(before) > 0 {
-		return &CastVote{Vote: before[0]}, nil
+	out := make([]*CastVote, len(ballots))
+	var fresh []*db.Vote
+	var rows []*db.VoteCreate
+	counts := map[publicid.Post]*store.PostCount{}
+	for i, b := range ballots {
+		same := func(v *db.Vote) bool { return v.PostID == b.on.ID && b.by.cast(v) }
+		if len(before[i]) > 0 {
+			out[i] = &CastVote{Vote: before[i][0]}
+			continue
+		}
+		if at := slices.IndexFunc(fresh, same); at >= 0 { // twice in one batch
+			out[i] = &CastVote{Vote: fresh[at]}
+			continue
+		}
+		v := b.by.row(b.on.OrganizationID, b.on.ID)
+		row := c.Vote.Create().SetID(v.ID).SetPostID(v.PostID).SetNillableUserID(v.UserID).SetNillableContactID(v.ContactID).
+			SetCreatedAt(v.CreatedAt)
+		if v.EmailHash != nil {
+			row.SetEmailHash(*v.EmailHash)
+		}
+		fresh, rows, out[i] = append(fresh, v), append(rows, row), &CastVote{Vote: v, Fresh: true}
+		if counts[v.PostID] == nil {
+			counts[v.PostID] = &store.PostCount{Post: v.PostID}
+		}
+		counts[v.PostID].Votes++
+		counts[v.PostID].At = &v.CreatedAt
 	}
-	cast := by.row(on.OrganizationID, on.ID)
-	row := c.Vote.Create().SetID(cast.ID).SetPostID(on.ID).SetNillableUserID(by.user).SetNillableContactID(by.contact).
-		SetCreatedAt(cast.CreatedAt)
-	if by.emailHash != nil {
-		row.SetEmailHash(*by.emailHash)
+	if len(rows) == 0 {
+		return out, nil
 	}
-	if err := row.Exec(ctx); err != nil {
-		return nil, errors.Wrap(err, "insert the vote")
+	if err := c.Vote.CreateBulk(rows...).Exec(ctx); err != nil {
+		return nil, errors.Wrap(err, "insert the votes")
 	}
-	if err := count(ctx, c, on, 1, 0); err != nil {
-		return nil, err
+	all := make([]store.PostCount, 0, len(counts))
+	for _, n := range counts {
+		all = append(all, *n)
 	}
-	return &CastVote{Vote: cast, Fresh: true}, c.Record(event.VoteCreated, voteCreated(on.BoardID, cast))
+	return out, store.CountOnPosts(ctx, c.Tx, c.Caller.Organization.ID, all)
 }
 
 func voteCreated(on publicid.Board, v *db.Vote) event.Payload {
@@ -142,17 +142,6 @@ func voteCreated(on publicid.Board, v *db.Vote) event.Payload {
 		BoardHead: event.BoardHead{BoardID: on},
 		Vote:      event.Vote{ID: v.ID, PostID: v.PostID, UserID: v.UserID, CreatedAt: v.CreatedAt},
 	}
-}
-
-// votable returns the locked posts that are not merged, by id.
-func votable(found []store.LockedPost) map[publicid.Post]store.LockedPost {
-	byID := make(map[publicid.Post]store.LockedPost, len(found))
-	for _, p := range found {
-		if !p.Merged {
-			byID[p.ID] = p
-		}
-	}
-	return byID
 }
 
 // RetractVote removes the vote of the caller, or of the given contact, from a post or from the
@@ -189,10 +178,11 @@ func (s *Service) RetractVote(ctx context.Context, on publicid.Post, who contact
 
 // retract removes a person's votes from a locked post. It returns one of them, or nil.
 func retract(ctx context.Context, c *change.Change, p *db.Post, by voter) (*db.Vote, error) {
-	there, err := votesOf(ctx, c, p.ID, by)
-	if err != nil || len(there) == 0 {
+	found, err := votesOf(ctx, c, []ballot{{p, by}})
+	if err != nil || len(found[0]) == 0 {
 		return nil, err
 	}
+	there := found[0]
 	voteIDs := make([]publicid.Vote, len(there))
 	for i, v := range there {
 		voteIDs[i] = v.ID
@@ -233,12 +223,9 @@ func (s *Service) Votes(ctx context.Context, on publicid.Post, q page.Query) (pa
 
 // count adds to the counters of a locked post. A retraction is not activity.
 func count(ctx context.Context, c *change.Change, p *db.Post, votes, comments int) error {
-	update := c.Post.Update().Where(post.ID(p.ID)).AddVoteCount(votes).AddCommentCount(comments)
+	of := store.PostCount{Post: p.ID, Votes: votes, Comments: comments}
 	if votes+comments > 0 {
-		update.SetLastActivityAt(store.Now())
+		of.At = new(store.Now())
 	}
-	if err := update.Exec(ctx); err != nil {
-		return errors.Wrap(err, "count on the post")
-	}
-	return nil
+	return store.CountOnPosts(ctx, c.Tx, c.Caller.Organization.ID, []store.PostCount{of})
 }

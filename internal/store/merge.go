@@ -3,12 +3,9 @@ package store
 import (
 	"context"
 
-	"entgo.io/ent/dialect/sql"
 	"github.com/go-faster/errors"
 
 	"earshot/ent/db"
-	"earshot/ent/db/post"
-	"earshot/ent/db/predicate"
 	"earshot/internal/publicid"
 )
 
@@ -78,14 +75,4 @@ func MovePosts(ctx context.Context, tx *db.Tx, of publicid.Organization, to publ
 	}
 	// The last statement moved the votes.
 	return int(moved), nil
-}
-
-// PostAndTarget selects a post and the post that it was merged into.
-func PostAndTarget(id publicid.Post) predicate.Post {
-	return func(s *sql.Selector) {
-		s.Where(sql.P(func(b *sql.Builder) {
-			b.WriteString("(").Ident(s.C(post.FieldID)).WriteString(" = ").Arg(id).WriteString(" OR ").
-				Ident(s.C(post.FieldID)).WriteString(" = (SELECT merged_into_id FROM posts WHERE id = ").Arg(id).WriteString("))")
-		}))
-	}
 }

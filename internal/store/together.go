@@ -59,37 +59,6 @@ func (p *Pipeline) LockPosts(ids []publicid.Post, wait bool, found *[]LockedPost
 	collect(p, found, pgx.RowToStructByPos[LockedPost], fmt.Sprintf(lockPostsSQL, skip), p.of, raw(ids))
 }
 
-// Voter is a member as votes know one: by the id, and as a contact or a voter of the public flow
-// by the hash of the address.
-type Voter struct {
-	Member    publicid.User
-	EmailHash []byte
-}
-
-// Each half is by an index of its own. The second look is spared where the first one finds
-// something.
-const votesSQL = `
-SELECT v.* FROM unnest((SELECT $2::uuid[]), $3::uuid[], $4::bytea[]) w(post_id, user_id, email_hash), LATERAL (
-  (SELECT id, organization_id, post_id, user_id, contact_id, email_hash, created_at FROM votes
-    WHERE organization_id = $1 AND post_id = w.post_id AND user_id = w.user_id LIMIT 1)
-  UNION ALL
-  (SELECT id, organization_id, post_id, user_id, contact_id, email_hash, created_at FROM votes
-    WHERE organization_id = $1 AND post_id = w.post_id AND email_hash = w.email_hash AND user_id IS NULL LIMIT 1)
-  LIMIT 1
-) v`
-
-// Votes finds those of members on posts; posts and voters go in pairs.
-func (p *Pipeline) Votes(posts []publicid.Post, voters []Voter, found *[]*db.Vote) {
-	members, hashes := make([]publicid.User, len(voters)), make([][]byte, len(voters))
-	for i, v := range voters {
-		members[i], hashes[i] = v.Member, v.EmailHash
-	}
-	collect(p, found, func(row pgx.CollectableRow) (*db.Vote, error) {
-		v := &db.Vote{}
-		return v, row.Scan(&v.ID, &v.OrganizationID, &v.PostID, &v.UserID, &v.ContactID, &v.EmailHash, &v.CreatedAt)
-	}, votesSQL, p.of, raw(posts), raw(members), hashes)
-}
-
 // Parent is what a reply has to know of the comment that it answers.
 type Parent struct {
 	ID    publicid.Comment
@@ -201,33 +170,6 @@ func (p *Pipeline) InsertPosts(posts []*db.Post, h *Happened, made *[]uuid.UUID)
 	collect(p, made, pgx.RowTo[uuid.UUID], insertPostsSQL, append([]any{
 		p.of, ids, boards, titles, slugs, states, texts, documents, contacts, authors, at,
 	}, h.args()...)...)
-}
-
-var insertVotesSQL = withEvents(`
-WITH made AS (
-  INSERT INTO votes (organization_id, id, post_id, user_id, email_hash, created_at)
-  SELECT $1::uuid, v.* FROM unnest($2::uuid[], $3::uuid[], $4::uuid[], $5::bytea[], $6::timestamptz[]) v
-  ON CONFLICT DO NOTHING
-  RETURNING id, post_id, created_at
-), counted AS (
-  UPDATE posts p SET vote_count = p.vote_count + m.votes, last_activity_at = m.at
-  FROM (SELECT post_id, count(*) AS votes, max(created_at) AS at FROM made GROUP BY post_id) m
-  WHERE p.organization_id = $1 AND p.id = m.post_id
-)`, 7)
-
-// InsertVotes inserts members' votes on posts that are locked, each with its event, and counts
-// them there. Made tells which: nobody votes twice.
-func (p *Pipeline) InsertVotes(votes []*db.Vote, h *Happened, made *[]uuid.UUID) {
-	n := len(votes)
-	ids, posts, voters := make(uuidArray, n), make(uuidArray, n), make(uuidArray, n)
-	hashes, at := make([][]byte, n), make([]time.Time, n)
-	for i, v := range votes {
-		ids[i], posts[i], voters[i], at[i] = rawID(v.ID), rawID(v.PostID), maybe(v.UserID), v.CreatedAt
-		if v.EmailHash != nil {
-			hashes[i] = *v.EmailHash
-		}
-	}
-	collect(p, made, pgx.RowTo[uuid.UUID], insertVotesSQL, append([]any{p.of, ids, posts, voters, hashes, at}, h.args()...)...)
 }
 
 var insertCommentsSQL = withEvents(`

@@ -1,0 +1,162 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/go-faster/errors"
+
+	"earshot/ent/db"
+	"earshot/internal/publicid"
+)
+
+// This file has the statements of votes and comments for which Ent has no call: they lock, read or
+// count for many callers of one organization at once.
+
+// The array is selected as in seeSQL.
+const lockVotablesSQL = `
+WITH asked AS (
+  SELECT DISTINCT unnest((SELECT $2::uuid[])) AS id
+), wanted AS (
+  SELECT id FROM asked UNION
+  SELECT m.* FROM asked a, LATERAL (
+    SELECT merged_into_id FROM posts WHERE organization_id = $1 AND id = a.id AND merged_into_id IS NOT NULL LIMIT 1) m
+)
+SELECT p.* FROM (SELECT id FROM wanted ORDER BY id) w, LATERAL (
+  SELECT id, organization_id, board_id, title, slug, merged_into_id FROM posts
+  WHERE organization_id = $1 AND id = w.id AND deleted_at IS NULL LIMIT 1 FOR NO KEY UPDATE%s
+) p`
+
+// LockVotables locks live posts and the posts that they were merged into, in the order of their ids.
+// It skips posts that other transactions hold if skipHeld is set. The result, by id, has only the
+// identity of the posts: votes and comments need no more.
+func LockVotables(
+	ctx context.Context, tx *db.Tx, of publicid.Organization, ids []publicid.Post, skipHeld bool,
+) (map[publicid.Post]*db.Post, error) {
+	skip := ""
+	if skipHeld {
+		skip = " SKIP LOCKED"
+	}
+	rows, err := tx.QueryContext(ctx, fmt.Sprintf(lockVotablesSQL, skip), of, raw(ids))
+	if err != nil {
+		return nil, errors.Wrap(err, "lock the posts")
+	}
+	defer func() { _ = rows.Close() }()
+	found := make(map[publicid.Post]*db.Post, len(ids))
+	for rows.Next() {
+		p := &db.Post{}
+		if err := rows.Scan(&p.ID, &p.OrganizationID, &p.BoardID, &p.Title, &p.Slug, &p.MergedIntoID); err != nil {
+			return nil, errors.Wrap(err, "read a locked post")
+		}
+		found[p.ID] = p
+	}
+	if err := rows.Err(); err != nil {
+		return nil, errors.Wrap(err, "lock the posts")
+	}
+	return found, nil
+}
+
+// VoteLook is a search for a person's votes on a post, by the ids and by the hashes of the address.
+type VoteLook struct {
+	Post    publicid.Post
+	Member  *publicid.User
+	Contact *publicid.Contact
+	Hashes  [][]byte
+}
+
+const (
+	voteLookColumns = "id, organization_id, post_id, user_id, contact_id, email_hash, created_at"
+	// maxTwins is more than the members of an organization who share an address.
+	maxTwins = 64
+)
+
+// Each branch has an index of its own. Two members may share an address, so a member's hash finds no
+// votes of other members. A contact's or a visitor's hash does, by the index of all hashes of the
+// organization: IS NOT DISTINCT FROM keeps Postgres from reading all votes on the post instead.
+var lookForVotesSQL = fmt.Sprintf(`
+SELECT w.place, v.* FROM unnest((SELECT $2::int[]), $3::uuid[], $4::uuid[], $5::uuid[], $6::bytea[], $7::bool[])
+  w(place, post_id, user_id, contact_id, email_hash, twins), LATERAL (
+  (SELECT %[1]s FROM votes WHERE organization_id = $1 AND post_id = w.post_id AND user_id = w.user_id LIMIT 1)
+  UNION ALL
+  (SELECT %[1]s FROM votes WHERE organization_id = $1 AND post_id = w.post_id AND contact_id = w.contact_id LIMIT 1)
+  UNION ALL
+  (SELECT %[1]s FROM votes WHERE organization_id = $1 AND post_id = w.post_id AND email_hash = w.email_hash AND user_id IS NULL LIMIT 1)
+  UNION ALL
+  (SELECT %[1]s FROM votes WHERE w.twins AND organization_id = $1 AND email_hash = w.email_hash
+    AND post_id IS NOT DISTINCT FROM w.post_id AND user_id IS NOT NULL LIMIT %[2]d)
+) v`, voteLookColumns, maxTwins)
+
+// LookForVotes returns the votes that each search finds, in the order of their ids.
+func LookForVotes(ctx context.Context, tx *db.Tx, of publicid.Organization, looks []VoteLook) ([][]*db.Vote, error) {
+	var places []int32
+	var posts, members, contacts uuidArray
+	var hashes [][]byte
+	var twins []bool
+	add := func(i int, l VoteLook, hash []byte) {
+		places, posts, hashes, twins = append(places, int32(i)), append(posts, rawID(l.Post)), append(hashes, hash), append(twins, l.Member == nil)
+		members, contacts = append(members, maybe(l.Member)), append(contacts, maybe(l.Contact))
+	}
+	for i, l := range looks {
+		if len(l.Hashes) == 0 {
+			add(i, l, nil)
+		}
+		for _, hash := range l.Hashes {
+			add(i, l, hash)
+		}
+	}
+	rows, err := tx.QueryContext(ctx, lookForVotesSQL, of, places, posts, members, contacts, hashes, twins)
+	if err != nil {
+		return nil, errors.Wrap(err, "look for votes")
+	}
+	defer func() { _ = rows.Close() }()
+	found := make([][]*db.Vote, len(looks))
+	for rows.Next() {
+		place, v := 0, &db.Vote{}
+		if err := rows.Scan(&place, &v.ID, &v.OrganizationID, &v.PostID, &v.UserID, &v.ContactID, &v.EmailHash, &v.CreatedAt); err != nil {
+			return nil, errors.Wrap(err, "read a vote")
+		}
+		found[place] = append(found[place], v)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, errors.Wrap(err, "look for votes")
+	}
+	for i, all := range found {
+		slices.SortFunc(all, func(a, b *db.Vote) int { return compareIDs(a.ID, b.ID) })
+		found[i] = slices.CompactFunc(all, func(a, b *db.Vote) bool { return a.ID == b.ID })
+	}
+	return found, nil
+}
+
+func compareIDs(a, b publicid.Vote) int {
+	left, right := a.UUID(), b.UUID()
+	return bytes.Compare(left[:], right[:])
+}
+
+// PostCount is a change of a post's counters. At is the time of the activity, or nil for none.
+type PostCount struct {
+	Post            publicid.Post
+	Votes, Comments int
+	At              *time.Time
+}
+
+const countOnPostsSQL = `
+UPDATE posts p SET vote_count = p.vote_count + m.votes, comment_count = p.comment_count + m.comments,
+  last_activity_at = greatest(p.last_activity_at, m.at)
+FROM unnest((SELECT $2::uuid[]), $3::int[], $4::int[], $5::timestamptz[]) m(id, votes, comments, at)
+WHERE p.organization_id = $1 AND p.id = m.id`
+
+// CountOnPosts changes the counters of locked posts. Each post stands in counts once.
+func CountOnPosts(ctx context.Context, tx *db.Tx, of publicid.Organization, counts []PostCount) error {
+	n := len(counts)
+	ids, votes, comments, at := make(uuidArray, n), make([]int32, n), make([]int32, n), make([]*time.Time, n)
+	for i, c := range counts {
+		ids[i], votes[i], comments[i], at[i] = rawID(c.Post), int32(c.Votes), int32(c.Comments), c.At
+	}
+	if _, err := tx.ExecContext(ctx, countOnPostsSQL, of, ids, votes, comments, at); err != nil {
+		return errors.Wrap(err, "count on the posts")
+	}
+	return nil
+}
