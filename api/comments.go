@@ -16,13 +16,12 @@ import (
 
 func (s *server) CreateComment(ctx context.Context, r gen.CreateCommentRequestObject) (gen.CreateCommentResponseObject, error) {
 	on := publicid.Read[publicid.Post](r.PostID)
-	answeredBy(ctx, func(c *db.Comment, w http.ResponseWriter) error {
-		return createdComment(c).VisitCreateCommentResponse(w)
-	})
 	c, err := s.Feedback.CreateComment(ctx, on, feedback.NewComment{
 		Body: feedback.Body{JSON: r.Body.Body.JSON, Text: r.Body.Body.Text}, ParentID: valueOf(r.Body.ParentID),
 		By: person(r.Body.ContactID, r.Body.ExternalUserID, r.Body.CreateContact),
-	})
+	}, request(ctx, func(c *db.Comment, w http.ResponseWriter) error {
+		return createdComment(c).VisitCreateCommentResponse(w)
+	}))
 	if err != nil {
 		return nil, err
 	}

@@ -77,7 +77,7 @@ func (s *Service) DeleteComment(ctx context.Context, id publicid.Comment) error 
 			return errors.Wrap(err, "delete the comment")
 		}
 		c.Audit("deleteComment", id)
-		return count(ctx, c, p, 0, -1)
+		return tally{p.ID: {Post: p.ID, Comments: -1}}.write(ctx, c)
 	})
 }
 

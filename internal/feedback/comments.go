@@ -2,7 +2,6 @@ package feedback
 
 import (
 	"context"
-	"slices"
 
 	"github.com/go-faster/errors"
 
@@ -24,114 +23,98 @@ type NewComment struct {
 	By       contacts.Person
 }
 
+// wantedComment is a request for a comment. The row has the caller as its author, and no post yet.
+type wantedComment struct {
+	on publicid.Post
+	by contacts.Person
+	db.Comment
+}
+
 // CreateComment adds a comment or a reply to a post and records comment.created. If the post is
 // merged, the comment goes to the target of the merge. Replies nest one level: a reply to a reply
 // is problem.Validation.
-func (s *Service) CreateComment(ctx context.Context, on publicid.Post, in NewComment) (*db.Comment, error) {
+func (s *Service) CreateComment(
+	ctx context.Context, on publicid.Post, in NewComment, q change.Request[*db.Comment],
+) (*db.Comment, error) {
 	var bad problem.Fields
 	in.Body.check(&bad, 1)
 	in.By.Check(&bad)
-	var parent *publicid.Comment
-	if in.ParentID != nil {
-		id := publicid.Read[publicid.Comment](*in.ParentID)
-		parent = &id
-	}
 	if err := bad.Err(); err != nil {
 		return nil, err
 	}
 	author, at := change.CallerOf(ctx).User, store.Now()
 	hash := s.emailHash(author.Email)
-	row := &db.Comment{
-		ID: publicid.NewComment(), OrganizationID: author.OrganizationID, PostID: on, ParentID: parent,
-		BodyText: in.Body.Text, BodyJSON: in.Body.document(), AuthorUserID: &author.ID, EmailHash: &hash, CreatedAt: at, UpdatedAt: at,
+	row := db.Comment{
+		ID: publicid.NewComment(), OrganizationID: author.OrganizationID, BodyText: in.Body.Text, BodyJSON: in.Body.document(),
+		AuthorUserID: &author.ID, EmailHash: &hash, CreatedAt: at, UpdatedAt: at,
 	}
-	if in.Body.size() <= maxSharedBodyBytes && !in.By.Named() {
-		if made, err := s.commentGroup.Do(ctx, row); made != nil || err != nil {
-			return made, err
-		}
+	if in.ParentID != nil {
+		row.ParentID = new(publicid.Read[publicid.Comment](*in.ParentID))
 	}
-	return s.createComment(ctx, row, in.By)
+	return s.comments.Do(ctx, wantedComment{on, in.By, row}, q)
 }
 
-// createComments makes the comments of a group. It leaves out a comment if its post does not exist
-// or is merged, or if its parent does not take replies.
-func createComments(ctx context.Context, j *change.Joint, in []*db.Comment) ([]*db.Comment, error) {
-	posts := make([]publicid.Post, len(in))
-	var parents []publicid.Comment
-	for i, row := range in {
-		posts[i] = row.PostID
-		if row.ParentID != nil {
-			parents = append(parents, *row.ParentID)
-		}
+// comesAlone reports whether a comment gets a transaction of its own: a contact may have to be made,
+// and many large bodies would not fit into memory.
+func (w wantedComment) comesAlone() bool {
+	return w.by.Named() || len(w.BodyText)+len(w.BodyJSON) > maxSharedBodyBytes
+}
+
+// createComments makes the comments of one or more callers. The parents are read after the lock of
+// the posts, because a merge moves comments.
+func (s *Service) createComments(ctx context.Context, c *change.Change, in []wantedComment) ([]change.Result[*db.Comment], error) {
+	ids := make([]publicid.Post, len(in))
+	for i, w := range in {
+		ids[i] = w.on
 	}
-	var found []store.LockedPost
-	var answered []store.Parent
-	j.LockPosts(posts, j.Wait, &found)
-	if len(parents) > 0 {
-		j.Parents(parents, &answered)
-	}
-	if err := j.Read(ctx); err != nil {
+	posts, err := lockVotables(ctx, c, ids)
+	if err != nil {
 		return nil, err
 	}
-	locked := unmerged(found)
-	out := make([]*db.Comment, len(in))
-	var fresh []*db.Comment
-	for i, row := range in {
-		p, ok := locked[row.PostID]
-		if !ok || j.IsTaken(i) || row.ParentID != nil && !slices.Contains(answered, store.Parent{ID: *row.ParentID, Post: p.ID}) {
+	parents, err := parentsOf(ctx, c, in)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]change.Result[*db.Comment], len(in))
+	var rows []*db.Comment
+	for i, w := range in {
+		if out[i].Err = posts[i].err; out[i].Err != nil {
 			continue
 		}
-		fresh, out[i] = append(fresh, row), row
-		if err := j.Record(i, row.ID.UUID(), row.CreatedAt, commentCreated(p.Board, row)); err != nil {
+		row := &w.Comment
+		row.PostID = posts[i].ID
+		if out[i].Err = mustTakeReplies(parents, row); out[i].Err != nil {
+			continue
+		}
+		if err := s.writtenBy(ctx, c, row, w.by); err != nil {
 			return nil, err
 		}
+		rows, out[i].Out = append(rows, row), row
+		out[i].Events = []change.Event{{Type: event.CommentCreated, At: row.CreatedAt, Payload: commentCreated(posts[i].BoardID, row)}}
 	}
-	if len(fresh) > 0 {
-		j.InsertComments(fresh, j.Happened, &j.Made)
-	}
-	return out, nil
+	return out, insertComments(ctx, c, rows)
 }
 
-// unmerged returns the locked posts that are not merged, by id.
-func unmerged(found []store.LockedPost) map[publicid.Post]store.LockedPost {
-	byID := make(map[publicid.Post]store.LockedPost, len(found))
-	for _, p := range found {
-		if !p.Merged {
-			byID[p.ID] = p
-		}
+// insertComments inserts comments on locked posts and counts them there.
+func insertComments(ctx context.Context, c *change.Change, comments []*db.Comment) error {
+	if len(comments) == 0 {
+		return nil
 	}
-	return byID
-}
-
-// createComment makes a comment in a transaction of its own. It also handles merged posts.
-func (s *Service) createComment(ctx context.Context, in *db.Comment, by contacts.Person) (made *db.Comment, err error) {
-	err = s.changes.Run(ctx, func(c *change.Change) error {
-		p, err := lockVotable(ctx, c, in.PostID)
-		if err != nil {
-			return err
+	rows, counts := make([]*db.CommentCreate, len(comments)), tally{}
+	for i, row := range comments {
+		rows[i] = c.Comment.Create().
+			SetID(row.ID).SetPostID(row.PostID).SetNillableParentID(row.ParentID).SetBodyText(row.BodyText).
+			SetNillableAuthorUserID(row.AuthorUserID).SetNillableContactID(row.ContactID).SetEmailHash(*row.EmailHash).
+			SetCreatedAt(row.CreatedAt).SetUpdatedAt(row.UpdatedAt)
+		if row.BodyJSON != nil {
+			rows[i].SetBodyJSON(row.BodyJSON)
 		}
-		if err := mustTakeReplies(ctx, c, p.ID, in.ParentID); err != nil {
-			return err
-		}
-		if err := s.writtenBy(ctx, c, in, by); err != nil {
-			return err
-		}
-		row := c.Comment.Create().
-			SetID(in.ID).SetPostID(p.ID).SetNillableParentID(in.ParentID).SetBodyText(in.BodyText).
-			SetNillableAuthorUserID(in.AuthorUserID).SetNillableContactID(in.ContactID).SetEmailHash(*in.EmailHash).
-			SetCreatedAt(in.CreatedAt).SetUpdatedAt(in.UpdatedAt)
-		if in.BodyJSON != nil {
-			row.SetBodyJSON(in.BodyJSON)
-		}
-		if made, err = row.Save(ctx); err != nil {
-			return errors.Wrap(err, "insert the comment")
-		}
-		if err := count(ctx, c, p, 0, 1); err != nil {
-			return err
-		}
-		return c.Record(event.CommentCreated, commentCreated(p.BoardID, made))
-	})
-	return made, err
+		counts.add(store.PostCount{Post: row.PostID, Comments: 1, At: &row.CreatedAt})
+	}
+	if err := c.Comment.CreateBulk(rows...).Exec(ctx); err != nil {
+		return errors.Wrap(err, "insert the comments")
+	}
+	return counts.write(ctx, c)
 }
 
 // writtenBy sets the contact in by, if any, as the comment's author.
@@ -166,19 +149,38 @@ func commentCreated(on publicid.Board, c *db.Comment) event.Payload {
 	}
 }
 
-// mustTakeReplies checks that the parent, if any, is a top-level comment of the same post.
-func mustTakeReplies(ctx context.Context, c *change.Change, on publicid.Post, parent *publicid.Comment) error {
-	if parent == nil {
+// parentsOf returns the comments that are replied to, by id.
+func parentsOf(ctx context.Context, c *change.Change, in []wantedComment) (map[publicid.Comment]*db.Comment, error) {
+	var ids []publicid.Comment
+	for _, w := range in {
+		if w.ParentID != nil {
+			ids = append(ids, *w.ParentID)
+		}
+	}
+	if ids == nil {
+		return nil, nil
+	}
+	rows, err := c.Comment.Query().Where(comment.IDIn(ids...)).Select(comment.FieldID, comment.FieldPostID, comment.FieldParentID).All(ctx)
+	if err != nil {
+		return nil, errors.Wrap(err, "load the parent comments")
+	}
+	byID := make(map[publicid.Comment]*db.Comment, len(rows))
+	for _, row := range rows {
+		byID[row.ID] = row
+	}
+	return byID, nil
+}
+
+// mustTakeReplies checks that a reply's parent is a top-level comment of the same post.
+func mustTakeReplies(parents map[publicid.Comment]*db.Comment, reply *db.Comment) error {
+	if reply.ParentID == nil {
 		return nil
 	}
-	found, err := c.Comment.Query().Where(comment.ID(*parent), comment.PostID(on)).Only(ctx)
-	if db.IsNotFound(err) {
+	parent := parents[*reply.ParentID]
+	if parent == nil || parent.PostID != reply.PostID {
 		return problem.MissingIn("parentId", "comment on this post")
 	}
-	if err != nil {
-		return errors.Wrap(err, "load the parent comment")
-	}
-	if found.ParentID != nil {
+	if parent.ParentID != nil {
 		return problem.Invalid("parentId", "oneLevel", "is a reply itself; replies nest one level only")
 	}
 	return nil

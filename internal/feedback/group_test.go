@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"earshot/ent/db"
 	"earshot/internal/change"
 	"earshot/internal/contacts"
 	"earshot/internal/event"
@@ -27,7 +26,7 @@ func TestAChangeThatIsMadeTogetherWithOthers(t *testing.T) {
 	t.Parallel()
 	together(t, map[string]func(*testing.T, *tenant){
 		"writes the same rows as alone":                      asAlone,
-		"writes the same votes as alone":                     votesAsAlone,
+		"writes the same votes and comments as alone":        votesAndCommentsAsAlone,
 		"costs its neighbours nothing when it is refused":    refusedNeighbours,
 		"costs its neighbours nothing when it fails":         failedNeighbours,
 		"doesn't wait for a post that a neighbour waits for": heldPost,
@@ -38,38 +37,58 @@ func asAlone(t *testing.T, n *tenant) {
 	other := n.on(t, "business")
 	writeSome(t, n, func(ctx context.Context, write func(context.Context) error) { require.NoError(t, write(ctx)) })
 	writeSome(t, other, func(ctx context.Context, write func(context.Context) error) { alone(ctx, t, write) })
-	for _, table := range []string{"posts", "post_documents", "comments", "events", "deliveries"} {
+	for _, table := range []string{"posts", "post_documents", "events", "deliveries"} {
 		require.NotEmpty(t, n.Contents(t, table))
 		require.Equal(t, other.Contents(t, table), n.Contents(t, table), table)
 	}
 }
 
-// votesAsAlone has members vote in shared transactions, and one after the other. A vote by an external
-// id comes alone in both cases.
-func votesAsAlone(t *testing.T, n *tenant) {
+// votesAndCommentsAsAlone has members vote and comment in shared transactions, and one after the
+// other. A contact's vote or comment comes alone in both cases.
+func votesAndCommentsAsAlone(t *testing.T, n *tenant) {
 	other := n.on(t, "business")
 	for _, in := range []*tenant{n, other} {
-		in.Listen(t, event.VoteCreated, event.ContactCreated)
-		members, posts := make([]*tenant, 16), []string{in.Post(t), in.Post(t)}
+		in.Listen(t, event.VoteCreated)
+		in.Listen(t, event.VoteCreated, event.CommentCreated)
+		posts, members := []string{in.Post(t), in.Post(t)}, make([]*tenant, 16)
+		parents := []string{in.Comment(t, posts[0], ""), in.Comment(t, posts[1], "")}
 		for i := range members {
 			members[i] = in.member(t, fmt.Sprintf("member-%d", i))
 		}
-		vote := func(i int) apptest.Answer { return members[i/2].Do(t, http.MethodPost, posts[i%2]+"/votes", nil) }
+		const each = 3 // requests of a member on each post
+		write := func(i int) apptest.Answer {
+			member, post := members[i/each/2], posts[i/each%2]
+			body := object{"body": object{"text": fmt.Sprint("comment ", i), "json": object{"b": 1.5, "a": "<"}}}
+			switch i % each {
+			case 0:
+				return member.Do(t, http.MethodPost, post+"/votes", nil)
+			case 1:
+				body["parentId"] = parents[i/each%2]
+			}
+			return member.Do(t, http.MethodPost, post+"/comments", body)
+		}
+		count := len(members) * len(posts) * each
 		if in == n {
-			require.Equal(t, map[int]int{http.StatusCreated: 32}, statuses(atOnce(32, vote)))
+			require.Equal(t, map[int]int{http.StatusCreated: count}, statuses(atOnce(count, write)))
 		} else {
-			for i := range 32 {
-				require.Equal(t, http.StatusCreated, vote(i).Status)
+			for i := range count {
+				require.Equal(t, http.StatusCreated, write(i).Status)
 			}
 		}
+		in.Identify(t, object{"externalUserId": "u-1", "email": "u-1@example.com"})
 		for _, status := range []int{http.StatusCreated, http.StatusOK} {
-			in.voteOf(t, posts[0], object{"externalUserId": "u-1", "createContact": true}, status)
+			in.voteOf(t, posts[0], object{"externalUserId": "u-1"}, status)
 		}
-		require.Equal(t, "17 votes, 17 listed; 0 comments, 0 listed", in.counts(t, posts[0]))
+		in.ID(t, posts[0]+"/comments", object{"body": object{"text": "a contact's"}, "externalUserId": "u-1"})
+		require.Equal(t, "17 votes, 17 listed; 34 comments, 34 listed", in.counts(t, posts[0]))
 	}
-	for _, table := range []string{"posts", "votes", "events", "deliveries"} {
+	for _, table := range []string{"posts", "votes", "comments", "deliveries"} {
 		require.NotEmpty(t, n.Contents(t, table))
 		require.Equal(t, other.Contents(t, table), n.Contents(t, table), table)
+	}
+	// The events have another order.
+	for _, of := range []event.Type{event.VoteCreated, event.CommentCreated} {
+		require.Len(t, n.Payloads(t, of), len(other.Payloads(t, of)))
 	}
 }
 
@@ -90,27 +109,16 @@ func writeSome(t *testing.T, n *tenant, do func(ctx context.Context, write func(
 	s := n.App.Feedback
 	ctx := change.WithCaller(t.Context(), &change.Caller{Organization: n.Organization, User: n.Owner})
 	n.Listen(t, event.PostCreated)
-	n.Listen(t, event.PostCreated, event.CommentCreated)
+	n.Listen(t, event.PostCreated, event.PostStatusChanged)
 	contact := strings.TrimPrefix(n.Person(t, "u-1"), "/v1/contacts/")
 	board := publicid.Read[publicid.Board](n.ID(t, "/v1/boards", object{"name": "b"}))
 	body := feedback.Body{JSON: json.RawMessage(`{"b": 1.0, "a":[ 2 ]}`), Text: "text"}
-	var post *feedback.Post
-	var comment *db.Comment
-	do(ctx, func(ctx context.Context) (err error) {
-		post, err = s.CreatePost(ctx, board, feedback.NewPost{Title: "A title", Body: body, By: contacts.Person{ID: &contact}})
+	do(ctx, func(ctx context.Context) error {
+		_, err := s.CreatePost(ctx, board, feedback.NewPost{Title: "A title", Body: body, By: contacts.Person{ID: &contact}})
 		return err
 	})
 	do(ctx, func(ctx context.Context) error {
 		_, err := s.CreatePost(ctx, board, feedback.NewPost{Title: "Another"})
-		return err
-	})
-	do(ctx, func(ctx context.Context) (err error) {
-		comment, err = s.CreateComment(ctx, post.ID, feedback.NewComment{Body: body})
-		return err
-	})
-	parent := comment.ID.String()
-	do(ctx, func(ctx context.Context) error {
-		_, err := s.CreateComment(ctx, post.ID, feedback.NewComment{Body: feedback.Body{Text: "reply"}, ParentID: &parent})
 		return err
 	})
 }

@@ -2,6 +2,7 @@ package feedback
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
@@ -314,6 +315,20 @@ func lockVotable(ctx context.Context, c *change.Change, id publicid.Post) (*db.P
 		return nil, err
 	}
 	return found[0].Post, found[0].err
+}
+
+// tally has the changes of the counters of locked posts.
+type tally map[publicid.Post]store.PostCount
+
+// add adds to the counters of a post. The last time is the one that counts.
+func (t tally) add(n store.PostCount) {
+	before := t[n.Post]
+	n.Votes, n.Comments = n.Votes+before.Votes, n.Comments+before.Comments
+	t[n.Post] = n
+}
+
+func (t tally) write(ctx context.Context, c *change.Change) error {
+	return store.CountOnPosts(ctx, c.Tx, c.Caller.Organization.ID, slices.Collect(maps.Values(t)))
 }
 
 // lockPosts loads and locks live posts until the transaction ends. It locks them in the order of

@@ -34,11 +34,11 @@ type Service struct {
 	log      *slog.Logger
 
 	// These batchers run the most frequent operations for several callers together.
-	postGroup    *change.Group[*db.Post, Post]
-	votes        *change.Batch[newVote, *CastVote]
-	commentGroup *change.Group[*db.Comment, db.Comment]
-	reads        *batch.Keyed[publicid.Organization, publicid.Post, *store.ListedPost]
-	pages        *batch.Keyed[pageKey, checkedPostQuery, placedPage]
+	postGroup *change.Group[*db.Post, Post]
+	votes     *change.Batch[newVote, *CastVote]
+	comments  *change.Batch[wantedComment, *db.Comment]
+	reads     *batch.Keyed[publicid.Organization, publicid.Post, *store.ListedPost]
+	pages     *batch.Keyed[pageKey, checkedPostQuery, placedPage]
 }
 
 // maxSharedBodyBytes is the largest body that is written in a shared transaction. Most bodies are far smaller,
@@ -53,11 +53,13 @@ const readTimeout = time.Minute
 func New(s *store.Store, changes *change.Runner, people *contacts.Service, settings Settings, log *slog.Logger) *Service {
 	all := &Service{
 		store: s, changes: changes, contacts: people, settings: settings, log: log,
-		postGroup:    change.NewGroup(changes, event.PostCreated, false, createPosts),
-		commentGroup: change.NewGroup(changes, event.CommentCreated, true, createComments),
+		postGroup: change.NewGroup(changes, event.PostCreated, false, createPosts),
 	}
 	all.votes = change.NewBatch(changes, change.Write[newVote, *CastVote]{
 		Apply: all.castVotes, Alone: func(v newVote) bool { return v.who.Named() }, SkipsHeld: true,
+	})
+	all.comments = change.NewBatch(changes, change.Write[wantedComment, *db.Comment]{
+		Apply: all.createComments, Alone: wantedComment.comesAlone, SkipsHeld: true,
 	})
 	all.reads = batch.NewKeyed(func(of publicid.Organization) *batch.Batcher[publicid.Post, *store.ListedPost] {
 		return batch.New(change.GroupMax, readTimeout, func(ctx context.Context, ids []publicid.Post) ([]*store.ListedPost, error) {

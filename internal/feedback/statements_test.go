@@ -110,8 +110,8 @@ func TestAFrequentRequestWaitsForTheDatabaseAFewTimesAtMost(t *testing.T) {
 			_, err := u.feedback.CastVote(as, u.posts[1], contacts.Person{}, change.Request[*feedback.CastVote]{})
 			return err
 		}},
-		{"create a comment", 2, func() error {
-			_, err := u.feedback.CreateComment(ctx, u.posts[0], feedback.NewComment{Body: feedback.Body{Text: "x"}})
+		{"create a comment", 6, func() error {
+			_, err := u.feedback.CreateComment(ctx, u.posts[0], feedback.NewComment{Body: feedback.Body{Text: "x"}}, change.Request[*db.Comment]{})
 			return err
 		}},
 		{"identify a contact that is known", 1, func() error {

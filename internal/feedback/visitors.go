@@ -139,12 +139,12 @@ func (s *Service) CreateVisitorsComment(
 	if err != nil {
 		return nil, err
 	}
-	row, err := c.Comment.Create().SetPostID(on.ID).SetBodyText(text).SetAuthorUserID(author.ID).
-		SetNillableContactID(by.contact).SetEmailHash(*by.emailHash).Save(ctx)
-	if err != nil {
-		return nil, errors.Wrap(err, "insert the comment")
+	at := store.Now()
+	row := &db.Comment{
+		ID: publicid.NewComment(), OrganizationID: on.OrganizationID, PostID: on.ID, BodyText: text,
+		AuthorUserID: &author.ID, ContactID: by.contact, EmailHash: by.emailHash, CreatedAt: at, UpdatedAt: at,
 	}
-	if err := count(ctx, c, on, 0, 1); err != nil {
+	if err := insertComments(ctx, c, []*db.Comment{row}); err != nil {
 		return nil, err
 	}
 	return row, c.Record(event.CommentCreated, commentCreated(on.BoardID, row))

@@ -100,7 +100,7 @@ func cast(ctx context.Context, c *change.Change, ballots []ballot) ([]*CastVote,
 	out := make([]*CastVote, len(ballots))
 	var fresh []*db.Vote
 	var rows []*db.VoteCreate
-	counts := map[publicid.Post]*store.PostCount{}
+	counts := tally{}
 	for i, b := range ballots {
 		same := func(v *db.Vote) bool { return v.PostID == b.on.ID && b.by.cast(v) }
 		if len(before[i]) > 0 {
@@ -118,11 +118,7 @@ func cast(ctx context.Context, c *change.Change, ballots []ballot) ([]*CastVote,
 			row.SetEmailHash(*v.EmailHash)
 		}
 		fresh, rows, out[i] = append(fresh, v), append(rows, row), &CastVote{Vote: v, Fresh: true}
-		if counts[v.PostID] == nil {
-			counts[v.PostID] = &store.PostCount{Post: v.PostID}
-		}
-		counts[v.PostID].Votes++
-		counts[v.PostID].At = &v.CreatedAt
+		counts.add(store.PostCount{Post: v.PostID, Votes: 1, At: &v.CreatedAt})
 	}
 	if len(rows) == 0 {
 		return out, nil
@@ -130,11 +126,7 @@ func cast(ctx context.Context, c *change.Change, ballots []ballot) ([]*CastVote,
 	if err := c.Vote.CreateBulk(rows...).Exec(ctx); err != nil {
 		return nil, errors.Wrap(err, "insert the votes")
 	}
-	all := make([]store.PostCount, 0, len(counts))
-	for _, n := range counts {
-		all = append(all, *n)
-	}
-	return out, store.CountOnPosts(ctx, c.Tx, c.Caller.Organization.ID, all)
+	return out, counts.write(ctx, c)
 }
 
 func voteCreated(on publicid.Board, v *db.Vote) event.Payload {
@@ -190,7 +182,7 @@ func retract(ctx context.Context, c *change.Change, p *db.Post, by voter) (*db.V
 	if _, err := c.Vote.Delete().Where(vote.IDIn(voteIDs...)).Exec(ctx); err != nil {
 		return nil, errors.Wrap(err, "delete the vote")
 	}
-	return there[0], count(ctx, c, p, -len(there), 0)
+	return there[0], tally{p.ID: {Post: p.ID, Votes: -len(there)}}.write(ctx, c) // a retraction is not activity
 }
 
 // Votes lists the votes on a post, newest first, with their contacts.
@@ -219,13 +211,4 @@ func (s *Service) Votes(ctx context.Context, on publicid.Post, q page.Query) (pa
 		}
 	}
 	return page.Cut(list, rows, limit, page.ByID(func(v *db.Vote) string { return v.ID.String() })), nil
-}
-
-// count adds to the counters of a locked post. A retraction is not activity.
-func count(ctx context.Context, c *change.Change, p *db.Post, votes, comments int) error {
-	of := store.PostCount{Post: p.ID, Votes: votes, Comments: comments}
-	if votes+comments > 0 {
-		of.At = new(store.Now())
-	}
-	return store.CountOnPosts(ctx, c.Tx, c.Caller.Organization.ID, []store.PostCount{of})
 }

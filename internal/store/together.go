@@ -35,44 +35,6 @@ func (p *Pipeline) KeepContacts(ids []publicid.Contact, found *[]publicid.Contac
 	collect(p, found, pgx.RowTo[publicid.Contact], keepContactsSQL, p.of, raw(ids))
 }
 
-// LockedPost is what a vote or a comment has to know of its post.
-type LockedPost struct {
-	ID     publicid.Post
-	Board  publicid.Board
-	Merged bool
-}
-
-// The array is selected as in seeSQL.
-const lockPostsSQL = `
-SELECT p.* FROM (SELECT DISTINCT unnest((SELECT $2::uuid[])) AS id ORDER BY id) w, LATERAL (
-  SELECT id, board_id, merged_into_id IS NOT NULL FROM posts
-  WHERE organization_id = $1 AND id = w.id AND deleted_at IS NULL LIMIT 1 FOR NO KEY UPDATE%s
-) p`
-
-// LockPosts finds which of the posts are live and keeps others from changing them until the
-// transaction ends. Posts that somebody else holds are waited for, or left out.
-func (p *Pipeline) LockPosts(ids []publicid.Post, wait bool, found *[]LockedPost) {
-	skip := " SKIP LOCKED"
-	if wait {
-		skip = ""
-	}
-	collect(p, found, pgx.RowToStructByPos[LockedPost], fmt.Sprintf(lockPostsSQL, skip), p.of, raw(ids))
-}
-
-// Parent is what a reply has to know of the comment that it answers.
-type Parent struct {
-	ID    publicid.Comment
-	Post  publicid.Post
-	Reply bool
-}
-
-const parentsSQL = `SELECT id, post_id, parent_id IS NOT NULL FROM comments WHERE organization_id = $1 AND id = ANY ($2)`
-
-// Parents finds comments.
-func (p *Pipeline) Parents(ids []publicid.Comment, found *[]Parent) {
-	collect(p, found, pgx.RowToStructByPos[Parent], parentsSQL, p.of, raw(ids))
-}
-
 // Subscriber is an enabled webhook that subscribes to an event.
 type Subscriber struct {
 	ID  publicid.Webhook
@@ -169,38 +131,6 @@ func (p *Pipeline) InsertPosts(posts []*db.Post, h *Happened, made *[]uuid.UUID)
 	}
 	collect(p, made, pgx.RowTo[uuid.UUID], insertPostsSQL, append([]any{
 		p.of, ids, boards, titles, slugs, states, texts, documents, contacts, authors, at,
-	}, h.args()...)...)
-}
-
-var insertCommentsSQL = withEvents(`
-WITH made AS (
-  INSERT INTO comments (organization_id, id, post_id, parent_id, body_text, body_json, author_user_id, email_hash, created_at, updated_at)
-  SELECT $1::uuid, c.*, c.created_at
-  FROM unnest($2::uuid[], $3::uuid[], $4::uuid[], $5::text[], $6::json[], $7::uuid[], $8::bytea[], $9::timestamptz[])
-    c(id, post_id, parent_id, body_text, body_json, author_user_id, email_hash, created_at)
-  RETURNING id, post_id, created_at
-), counted AS (
-  UPDATE posts p SET comment_count = p.comment_count + m.comments, last_activity_at = m.at
-  FROM (SELECT post_id, count(*) AS comments, max(created_at) AS at FROM made GROUP BY post_id) m
-  WHERE p.organization_id = $1 AND p.id = m.post_id
-)`, 10)
-
-// InsertComments inserts comments on posts that are locked, each with its event, and counts
-// them there.
-func (p *Pipeline) InsertComments(comments []*db.Comment, h *Happened, made *[]uuid.UUID) {
-	n := len(comments)
-	ids, posts, parents := make(uuidArray, n), make(uuidArray, n), make(uuidArray, n)
-	texts, documents, authors := make([]string, n), make([]*string, n), make(uuidArray, n)
-	hashes, at := make([][]byte, n), make([]time.Time, n)
-	for i, c := range comments {
-		ids[i], posts[i], parents[i], at[i] = rawID(c.ID), rawID(c.PostID), maybe(c.ParentID), c.CreatedAt
-		texts[i], documents[i], authors[i] = c.BodyText, document(c.BodyJSON), maybe(c.AuthorUserID)
-		if c.EmailHash != nil {
-			hashes[i] = *c.EmailHash
-		}
-	}
-	collect(p, made, pgx.RowTo[uuid.UUID], insertCommentsSQL, append([]any{
-		p.of, ids, posts, parents, texts, documents, authors, hashes, at,
 	}, h.args()...)...)
 }
 
