@@ -118,16 +118,6 @@ func request[R any](ctx context.Context, visit func(out R, w http.ResponseWriter
 	}
 }
 
-// answeredBy sets the function that encodes the result of a grouped operation, for a request with
-// an Idempotency-Key.
-func answeredBy[Out any](ctx context.Context, visit func(out *Out, w http.ResponseWriter) error) {
-	change.AnsweredBy(ctx, func(out *Out) (change.Answer, error) {
-		w := &recorder{Answer: Answer{Status: http.StatusOK, Header: http.Header{}}}
-		err := visit(out, w)
-		return change.Answer{Status: w.Status, Body: w.Body}, err
-	})
-}
-
 // heldWriter holds an answer back.
 type heldWriter struct {
 	gin.ResponseWriter

@@ -21,8 +21,9 @@ func (s *server) CreatePost(ctx context.Context, r gen.CreatePostRequestObject) 
 	if r.Body.TagIDs != nil {
 		in.TagIDs = *r.Body.TagIDs
 	}
-	answeredBy(ctx, func(p *feedback.Post, w http.ResponseWriter) error { return createdPost(p).VisitCreatePostResponse(w) })
-	p, err := s.Feedback.CreatePost(ctx, on, in)
+	p, err := s.Feedback.CreatePost(ctx, on, in, request(ctx, func(p *feedback.Post, w http.ResponseWriter) error {
+		return createdPost(p).VisitCreatePostResponse(w)
+	}))
 	if err != nil {
 		return nil, err
 	}

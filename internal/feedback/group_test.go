@@ -2,11 +2,11 @@ package feedback_test
 
 import (
 	"context"
-	"crypto/rand"
-	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,10 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"earshot/internal/change"
-	"earshot/internal/contacts"
 	"earshot/internal/event"
-	"earshot/internal/feedback"
 	"earshot/internal/publicid"
 	"earshot/internal/testkit/apptest"
 )
@@ -25,7 +22,7 @@ import (
 func TestAChangeThatIsMadeTogetherWithOthers(t *testing.T) {
 	t.Parallel()
 	together(t, map[string]func(*testing.T, *tenant){
-		"writes the same rows as alone":                      asAlone,
+		"writes the same posts as alone":                     postsAsAlone,
 		"writes the same votes and comments as alone":        votesAndCommentsAsAlone,
 		"costs its neighbours nothing when it is refused":    refusedNeighbours,
 		"costs its neighbours nothing when it fails":         failedNeighbours,
@@ -33,14 +30,56 @@ func TestAChangeThatIsMadeTogetherWithOthers(t *testing.T) {
 	})
 }
 
-func asAlone(t *testing.T, n *tenant) {
+// postsAsAlone creates posts in shared transactions, and one after the other.
+func postsAsAlone(t *testing.T, n *tenant) {
 	other := n.on(t, "business")
-	writeSome(t, n, func(ctx context.Context, write func(context.Context) error) { require.NoError(t, write(ctx)) })
-	writeSome(t, other, func(ctx context.Context, write func(context.Context) error) { alone(ctx, t, write) })
-	for _, table := range []string{"posts", "post_documents", "events", "deliveries"} {
-		require.NotEmpty(t, n.Contents(t, table))
-		require.Equal(t, other.Contents(t, table), n.Contents(t, table), table)
+	for _, in := range []*tenant{n, other} {
+		in.Listen(t, event.PostCreated)
+		in.Listen(t, event.PostCreated, event.PostStatusChanged)
+		contact := strings.TrimPrefix(in.Person(t, "u-1"), "/v1/contacts/")
+		boards := []string{in.Board(t), in.Board(t)}
+		tags := make([][]string, len(boards))
+		for i, board := range boards {
+			tags[i] = []string{in.ID(t, board+"/tags", object{"name": "a"}), in.ID(t, board+"/tags", object{"name": "b"})}
+		}
+		kinds := []func(on int) object{
+			func(int) object {
+				return object{"title": "Dark mode", "body": object{"json": object{"b": 1.0, "a": "<"}, "text": "text"}}
+			},
+			func(int) object { return object{"title": "Dark mode"} },
+			func(int) object { return object{"title": "Dark mode 2"} }, // The second "Dark mode" has its slug.
+			func(int) object { return object{"title": "A contact's", "contactId": contact} },
+			func(int) object { return object{"title": "A contact's", "externalUserId": "u-1"} },
+			func(on int) object { return object{"title": "Tagged", "tagIds": tags[on]} },
+		}
+		const rounds = 4
+		create := func(i int) apptest.Answer {
+			on := i % len(boards)
+			return in.Do(t, http.MethodPost, boards[on]+"/posts", kinds[i/len(boards)%len(kinds)](on))
+		}
+		count := len(boards) * len(kinds) * rounds
+		if in == n {
+			require.Equal(t, map[int]int{http.StatusCreated: count}, statuses(atOnce(count, create)))
+		} else {
+			for i := range count {
+				require.Equal(t, http.StatusCreated, create(i).Status)
+			}
+		}
 	}
+	slugs := regexp.MustCompile(`"slug": "[^"]*"`) // The order decides on the numbers.
+	rows := func(of *tenant, table string) []string {
+		all := of.Contents(t, table)
+		for i := range all {
+			all[i] = slugs.ReplaceAllString(all[i], "")
+		}
+		slices.Sort(all)
+		return all
+	}
+	for _, table := range []string{"posts", "post_documents", "post_tags", "deliveries"} {
+		require.NotEmpty(t, rows(n, table))
+		require.Equal(t, rows(other, table), rows(n, table), table)
+	}
+	require.Len(t, n.Payloads(t, event.PostCreated), len(other.Payloads(t, event.PostCreated)))
 }
 
 // votesAndCommentsAsAlone has members vote and comment in shared transactions, and one after the
@@ -90,37 +129,6 @@ func votesAndCommentsAsAlone(t *testing.T, n *tenant) {
 	for _, of := range []event.Type{event.VoteCreated, event.CommentCreated} {
 		require.Len(t, n.Payloads(t, of), len(other.Payloads(t, of)))
 	}
-}
-
-// alone makes a change in a transaction of its own. A group does not accept a request with an
-// idempotency key unless AnsweredBy was called.
-func alone(ctx context.Context, t *testing.T, write func(context.Context) error) {
-	t.Helper()
-	keyed, once := change.WithIdempotencyKey(ctx, sha256.Sum256([]byte(rand.Text())), [32]byte{})
-	defer once.Abandon()
-	require.NoError(t, write(keyed))
-	require.NoError(t, once.Commit(ctx, change.Answer{Status: http.StatusOK}))
-}
-
-// writeSome makes the changes that can share a transaction, with each optional field and without.
-// Each change goes through do.
-func writeSome(t *testing.T, n *tenant, do func(ctx context.Context, write func(context.Context) error)) {
-	t.Helper()
-	s := n.App.Feedback
-	ctx := change.WithCaller(t.Context(), &change.Caller{Organization: n.Organization, User: n.Owner})
-	n.Listen(t, event.PostCreated)
-	n.Listen(t, event.PostCreated, event.PostStatusChanged)
-	contact := strings.TrimPrefix(n.Person(t, "u-1"), "/v1/contacts/")
-	board := publicid.Read[publicid.Board](n.ID(t, "/v1/boards", object{"name": "b"}))
-	body := feedback.Body{JSON: json.RawMessage(`{"b": 1.0, "a":[ 2 ]}`), Text: "text"}
-	do(ctx, func(ctx context.Context) error {
-		_, err := s.CreatePost(ctx, board, feedback.NewPost{Title: "A title", Body: body, By: contacts.Person{ID: &contact}})
-		return err
-	})
-	do(ctx, func(ctx context.Context) error {
-		_, err := s.CreatePost(ctx, board, feedback.NewPost{Title: "Another"})
-		return err
-	})
 }
 
 func (n *tenant) connect(t *testing.T) *pgx.Conn {

@@ -44,9 +44,16 @@ type NewPost struct {
 	TagIDs []string
 }
 
+// wantedPost is a request for a post. The row has the caller as its author, and no slug yet.
+type wantedPost struct {
+	by   contacts.Person
+	tags []publicid.Tag
+	db.Post
+}
+
 // CreatePost adds a post to a board and records post.created. A missing contact or tag is
 // problem.NotFound, with the member in details.field.
-func (s *Service) CreatePost(ctx context.Context, on publicid.Board, in NewPost) (*Post, error) {
+func (s *Service) CreatePost(ctx context.Context, on publicid.Board, in NewPost, q change.Request[*Post]) (*Post, error) {
 	in.Title = strings.TrimSpace(in.Title)
 	var bad problem.Fields
 	bad.Shown("title", in.Title, 1, maxTitle)
@@ -60,78 +67,64 @@ func (s *Service) CreatePost(ctx context.Context, on publicid.Board, in NewPost)
 	author := change.CallerOf(ctx).User
 	row.OrganizationID, row.AuthorUserID = author.OrganizationID, &author.ID
 	if in.By.ID != nil {
-		id := publicid.Read[publicid.Contact](*in.By.ID)
-		row.ContactID = &id
+		row.ContactID = new(publicid.Read[publicid.Contact](*in.By.ID))
 	}
-	if len(tags) == 0 && in.By.ExternalUserID == nil && in.Body.size() <= maxSharedBodyBytes {
-		if made, err := s.postGroup.Do(ctx, row); made != nil || err != nil {
-			return made, err
-		}
-	}
-	return s.createPost(ctx, row, tags, in.By)
+	return s.posts.Do(ctx, wantedPost{in.By, tags, *row}, q)
 }
 
-// createPosts makes the posts of a group, without tags. It leaves out a post if its board or
-// contact does not exist, or if the slug of its title is taken.
-func createPosts(ctx context.Context, j *change.Joint, in []*db.Post) ([]*Post, error) {
-	var boards []publicid.Board
-	var from []publicid.Contact
-	for _, row := range in {
-		boards = append(boards, row.BoardID)
-		if row.ContactID != nil {
-			from = append(from, *row.ContactID)
-		}
+// comesAlone reports whether a post gets a transaction of its own: a contact may have to be made, and
+// many large bodies would not fit into memory.
+func (w wantedPost) comesAlone() bool {
+	return w.by.ExternalUserID != nil || len(w.BodyText)+len(w.BodyJSON) > maxSharedBodyBytes
+}
+
+// createPosts makes the posts of one or more callers.
+func (s *Service) createPosts(ctx context.Context, c *change.Change, in []wantedPost) ([]change.Result[*Post], error) {
+	rows := make([]*db.Post, len(in))
+	var tagIDs []publicid.Tag
+	for i, w := range in {
+		rows[i], tagIDs = &w.Post, append(tagIDs, w.tags...)
 	}
-	var keptBoards []publicid.Board
-	var keptContacts []publicid.Contact
-	j.KeepBoards(boards, &keptBoards)
-	if len(from) > 0 {
-		j.KeepContacts(from, &keptContacts)
-	}
-	if err := j.Read(ctx); err != nil {
+	places, err := keepPlaces(ctx, c, rows)
+	if err != nil {
 		return nil, err
 	}
-	out := make([]*Post, len(in))
-	var fresh []*db.Post
-	for i, row := range in {
-		if j.IsTaken(i) || !slices.Contains(keptBoards, row.BoardID) || row.ContactID != nil && !slices.Contains(keptContacts, *row.ContactID) {
-			continue
+	tags, err := keepTags(ctx, c, tagIDs)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]change.Result[*Post], len(in))
+	var fresh []*Post
+	for i, w := range in {
+		p := &Post{Post: rows[i]}
+		switch {
+		case !places.Boards[p.BoardID]:
+			out[i].Err = problem.Missing("board")
+		case p.ContactID != nil && !places.Contacts[*p.ContactID]:
+			out[i].Err = problem.MissingIn("contactId", "contact")
+		case w.by.ExternalUserID != nil:
+			found, err := s.contacts.Keep(ctx, c, w.by)
+			if err != nil {
+				return nil, err
+			}
+			p.ContactID = &found.ID
 		}
-		row.Slug = slug.From(row.Title, "post", maxPostSlug)
-		fresh, out[i] = append(fresh, row), &Post{Post: row}
-		if err := j.Record(i, row.ID.UUID(), row.CreatedAt, postCreated(row)); err != nil {
-			return nil, err
+		if out[i].Err == nil {
+			p.TagIDs, out[i].Err = tags.of(p.BoardID, w.tags)
+		}
+		if out[i].Err == nil {
+			fresh, out[i].Out = append(fresh, p), p
 		}
 	}
-	if len(fresh) > 0 {
-		j.InsertPosts(fresh, j.Happened, &j.Made)
+	if err := insertPosts(ctx, c, places.Taken, fresh); err != nil {
+		return nil, err
+	}
+	for i := range out {
+		if p := out[i].Out; p != nil {
+			out[i].Events = []change.Event{{Type: event.PostCreated, At: p.CreatedAt, Payload: postCreated(p.Post)}}
+		}
 	}
 	return out, nil
-}
-
-// createPost makes a post in a transaction of its own, with tags and under a free slug. It also finds
-// the contact of an external id.
-func (s *Service) createPost(ctx context.Context, row *db.Post, tags []publicid.Tag, by contacts.Person) (*Post, error) {
-	made := &Post{Post: row}
-	err := s.changes.Run(ctx, func(c *change.Change) (err error) {
-		if err := keepBoard(ctx, c, row.BoardID); err != nil {
-			return err
-		}
-		if row.ContactID, err = s.givenBy(ctx, c, row.ContactID, by); err != nil {
-			return err
-		}
-		if made.TagIDs, err = mustHaveTags(ctx, c, row.BoardID, tags); err != nil {
-			return err
-		}
-		if err := insertPost(ctx, c, row); err != nil {
-			return err
-		}
-		if err := tagPost(ctx, c, row.ID, made.TagIDs); err != nil {
-			return err
-		}
-		return c.Record(event.PostCreated, postCreated(row))
-	})
-	return made, err
 }
 
 func postCreated(p *db.Post) event.Payload {
@@ -147,35 +140,123 @@ func newPost(on publicid.Board, in NewPost) *db.Post {
 	}
 }
 
-// insertPost inserts the post under a free slug and sets p.Slug.
-func insertPost(ctx context.Context, c *change.Change, p *db.Post) error {
-	insert := func(name string) (bool, error) {
-		p.Slug = name
-		row := c.Post.Create().
-			SetID(p.ID).SetBoardID(p.BoardID).SetTitle(p.Title).SetSlug(name).SetStatus(p.Status).
+// keepPlaces keeps the boards and contacts of new posts, and looks for the slugs of their titles.
+func keepPlaces(ctx context.Context, c *change.Change, posts []*db.Post) (*store.PostPlaces, error) {
+	slugs := make([]store.PostSlug, len(posts))
+	var from []publicid.Contact
+	for i, p := range posts {
+		slugs[i] = store.PostSlug{Board: p.BoardID, Slug: slugOf(p)}
+		if p.ContactID != nil {
+			from = append(from, *p.ContactID)
+		}
+	}
+	return store.KeepPostPlaces(ctx, c.Tx, c.Caller.Organization.ID, slugs, from)
+}
+
+// slugOf returns the slug of a post's title, which may be taken.
+func slugOf(p *db.Post) string { return slug.From(p.Title, "post", maxPostSlug) }
+
+// insertPosts inserts posts with their tags, under free slugs. taken has the slugs of their titles
+// that other posts have.
+func insertPosts(ctx context.Context, c *change.Change, taken map[store.PostSlug]bool, posts []*Post) error {
+	if len(posts) == 0 {
+		return nil
+	}
+	if err := giveSlugs(ctx, c, taken, posts); err != nil {
+		return err
+	}
+	rows := make([]*db.PostCreate, len(posts))
+	var tags []*db.PostTagCreate
+	for i, p := range posts {
+		rows[i] = c.Post.Create().
+			SetID(p.ID).SetBoardID(p.BoardID).SetTitle(p.Title).SetSlug(p.Slug).SetStatus(p.Status).
 			SetBodyText(p.BodyText).SetNillableContactID(p.ContactID).SetNillableAuthorUserID(p.AuthorUserID).
 			SetCreatedAt(p.CreatedAt).SetUpdatedAt(p.UpdatedAt).SetLastActivityAt(p.LastActivityAt)
 		if p.BodyJSON != nil {
-			row.SetBodyJSON(p.BodyJSON)
+			rows[i].SetBodyJSON(p.BodyJSON)
 		}
-		return store.Inserted(row.OnConflict(sql.DoNothing()).Exec(ctx))
+		tags = append(tags, tagging(c, p.ID, p.TagIDs)...)
 	}
-	taken := func(name string) (bool, error) {
-		return store.Exists(ctx, c.Post.Query().Where(post.BoardID(p.BoardID), post.Slug(name), post.DeletedAtIsNil()))
+	if err := c.Post.CreateBulk(rows...).Exec(ctx); err != nil {
+		return errors.Wrap(err, "insert the posts")
 	}
-	return slug.Free(slug.From(p.Title, "post", maxPostSlug), maxPostSlug, taken, insert)
+	return insertTags(ctx, c, tags)
+}
+
+// giveSlugs sets the slugs of new posts: that of the title, or else that with the first free number.
+// Another transaction may take one of them meanwhile. Then the database ends this one, which runs
+// again (store.EndedByOthers).
+func giveSlugs(ctx context.Context, c *change.Change, taken map[store.PostSlug]bool, posts []*Post) error {
+	given := maps.Clone(taken)
+	numbered := map[store.PostSlug][]*Post{}
+	for _, p := range posts {
+		title := store.PostSlug{Board: p.BoardID, Slug: slugOf(p.Post)}
+		if given[title] {
+			numbered[title] = append(numbered[title], p)
+			continue
+		}
+		given[title], p.Slug = true, title.Slug
+	}
+	for title, posts := range numbered {
+		if err := numberSlugs(ctx, c, given, title, posts); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// numberSlugs gives posts with the same title on a board the first free numbers. They share one
+// search.
+func numberSlugs(ctx context.Context, c *change.Change, given map[store.PostSlug]bool, title store.PostSlug, posts []*Post) error {
+	name := func(n int) string { return slug.Numbered(title.Slug, maxPostSlug, n) }
+	live := c.Post.Query().Where(post.BoardID(title.Board), post.DeletedAtIsNil())
+	next, err := slug.FirstFree(func(n int) (bool, error) {
+		there, err := store.Exists(ctx, live.Clone().Where(post.Slug(name(n))))
+		return there || given[store.PostSlug{Board: title.Board, Slug: name(n)}], err
+	})
+	if err != nil {
+		return errors.Wrap(err, "look for a free slug")
+	}
+	for len(posts) > 0 {
+		names := make([]string, len(posts))
+		for i := range names {
+			names[i] = name(next + i)
+		}
+		next += len(names)
+		there, err := live.Clone().Where(post.SlugIn(names...)).Select(post.FieldSlug).Strings(ctx)
+		if err != nil {
+			return errors.Wrap(err, "look for free slugs")
+		}
+		for _, one := range names {
+			key := store.PostSlug{Board: title.Board, Slug: one}
+			if given[key] || slices.Contains(there, one) {
+				continue
+			}
+			given[key], posts[0].Slug = true, one
+			posts = posts[1:]
+		}
+	}
+	return nil
 }
 
 func tagPost(ctx context.Context, c *change.Change, id publicid.Post, tags []publicid.Tag) error {
-	if len(tags) == 0 {
-		return nil
-	}
+	return insertTags(ctx, c, tagging(c, id, tags))
+}
+
+func tagging(c *change.Change, id publicid.Post, tags []publicid.Tag) []*db.PostTagCreate {
 	rows := make([]*db.PostTagCreate, len(tags))
 	for i, t := range tags {
 		rows[i] = c.PostTag.Create().SetPostID(id).SetTagID(t)
 	}
+	return rows
+}
+
+func insertTags(ctx context.Context, c *change.Change, rows []*db.PostTagCreate) error {
+	if len(rows) == 0 {
+		return nil
+	}
 	if err := c.PostTag.CreateBulk(rows...).Exec(ctx); err != nil {
-		return errors.Wrap(err, "tag the post")
+		return errors.Wrap(err, "tag the posts")
 	}
 	return nil
 }

@@ -11,7 +11,6 @@ import (
 	"earshot/internal/batch"
 	"earshot/internal/change"
 	"earshot/internal/contacts"
-	"earshot/internal/event"
 	"earshot/internal/publicid"
 	"earshot/internal/store"
 )
@@ -34,11 +33,11 @@ type Service struct {
 	log      *slog.Logger
 
 	// These batchers run the most frequent operations for several callers together.
-	postGroup *change.Group[*db.Post, Post]
-	votes     *change.Batch[newVote, *CastVote]
-	comments  *change.Batch[wantedComment, *db.Comment]
-	reads     *batch.Keyed[publicid.Organization, publicid.Post, *store.ListedPost]
-	pages     *batch.Keyed[pageKey, checkedPostQuery, placedPage]
+	posts    *change.Batch[wantedPost, *Post]
+	votes    *change.Batch[newVote, *CastVote]
+	comments *change.Batch[wantedComment, *db.Comment]
+	reads    *batch.Keyed[publicid.Organization, publicid.Post, *store.ListedPost]
+	pages    *batch.Keyed[pageKey, checkedPostQuery, placedPage]
 }
 
 // maxSharedBodyBytes is the largest body that is written in a shared transaction. Most bodies are far smaller,
@@ -53,8 +52,8 @@ const readTimeout = time.Minute
 func New(s *store.Store, changes *change.Runner, people *contacts.Service, settings Settings, log *slog.Logger) *Service {
 	all := &Service{
 		store: s, changes: changes, contacts: people, settings: settings, log: log,
-		postGroup: change.NewGroup(changes, event.PostCreated, false, createPosts),
 	}
+	all.posts = change.NewBatch(changes, change.Write[wantedPost, *Post]{Apply: all.createPosts, Alone: wantedPost.comesAlone})
 	all.votes = change.NewBatch(changes, change.Write[newVote, *CastVote]{
 		Apply: all.castVotes, Alone: func(v newVote) bool { return v.who.Named() }, SkipsHeld: true,
 	})

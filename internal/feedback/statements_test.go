@@ -9,8 +9,10 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"earshot/ent/db"
@@ -29,6 +31,7 @@ import (
 // useCases has the services without a dispatcher, on a store that counts statements.
 type useCases struct {
 	counted  *testkit.Statements
+	url      string
 	feedback *feedback.Service
 	contacts *contacts.Service
 	client   *db.Client
@@ -44,8 +47,8 @@ const listedPosts = page.Standard + 10
 
 func newUseCases(t *testing.T) (*useCases, context.Context) {
 	t.Helper()
-	u := &useCases{counted: &testkit.Statements{}}
-	s, err := store.Open(store.Options{URL: testkit.Database(t), MaxConns: 4, Tracer: u.counted})
+	u := &useCases{counted: &testkit.Statements{}, url: testkit.Database(t)}
+	s, err := store.Open(store.Options{URL: u.url, MaxConns: 4, Tracer: u.counted})
 	require.NoError(t, err)
 	t.Cleanup(s.Close)
 	box := seal.New()
@@ -74,15 +77,12 @@ func newUseCases(t *testing.T) (*useCases, context.Context) {
 	return u, ctx
 }
 
-// once makes a change with a new idempotency key.
-func (u *useCases) once(ctx context.Context, do func(ctx context.Context) error) error {
-	ctx, once := change.WithIdempotencyKey(ctx, sha256.Sum256([]byte(rand.Text())), [32]byte{})
-	defer once.Abandon()
-	change.AnsweredBy(ctx, func(*feedback.Post) (change.Answer, error) { return change.Answer{Status: 201}, nil })
-	if err := do(ctx); err != nil {
-		return err
+// keyed returns a request with a new idempotency key.
+func keyed() change.Request[*feedback.Post] {
+	return change.Request[*feedback.Post]{
+		Key:    &change.Key{ID: sha256.Sum256([]byte(rand.Text()))},
+		Answer: func(*feedback.Post) (change.Answer, error) { return change.Answer{Status: 201}, nil },
 	}
-	return once.Commit(ctx, change.Answer{Status: 201})
 }
 
 // roundTrips is the maximum number of round trips to the database in a use case.
@@ -96,13 +96,13 @@ type roundTrips struct {
 func TestAFrequentRequestWaitsForTheDatabaseAFewTimesAtMost(t *testing.T) {
 	t.Parallel()
 	u, ctx := newUseCases(t)
-	createPost := func(ctx context.Context) error {
-		_, err := u.feedback.CreatePost(ctx, u.board, feedback.NewPost{Title: rand.Text()})
+	createPost := func(q change.Request[*feedback.Post]) error {
+		_, err := u.feedback.CreatePost(ctx, u.board, feedback.NewPost{Title: rand.Text()}, q)
 		return err
 	}
 	paths := []roundTrips{
-		{"create a post", 2, func() error { return createPost(ctx) }},
-		{"create a post with an idempotency key", 2, func() error { return u.once(ctx, createPost) }},
+		{"create a post", 5, func() error { return createPost(change.Request[*feedback.Post]{}) }},
+		{"create a post with an idempotency key", 5, func() error { return createPost(keyed()) }},
 		{"cast a vote", 7, func() error {
 			member := u.client.User.Create().SetEmail(rand.Text() + "@example.com").SetName("x").SetRole(user.RoleOwner).SaveX(ctx)
 			u.counted.Reset()
@@ -128,6 +128,31 @@ func TestAFrequentRequestWaitsForTheDatabaseAFewTimesAtMost(t *testing.T) {
 		_, trips, texts := u.counted.Counted()
 		require.LessOrEqual(t, trips, p.most, "%s:\n%s", p.name, strings.Join(texts, "\n"))
 	}
+}
+
+// Two processes do not see each other's batches, so they search for slugs at the same time.
+func TestPostsWithOneTitleGetSlugsOfTheirOwnFromTwoProcesses(t *testing.T) {
+	t.Parallel()
+	u, ctx := newUseCases(t)
+	s, err := store.Open(store.Options{URL: u.url, MaxConns: 4})
+	require.NoError(t, err)
+	t.Cleanup(s.Close)
+	other := feedback.New(s, change.NewRunner(s, nil, nil, change.Settings{}), u.contacts, feedback.Settings{}, slog.New(slog.DiscardHandler))
+	const each = 40
+	var all sync.WaitGroup
+	slugs := make([]string, 2*each)
+	for i := range slugs {
+		process := []*feedback.Service{u.feedback, other}[i%2]
+		all.Go(func() {
+			made, err := process.CreatePost(ctx, u.board, feedback.NewPost{Title: "Light mode"}, change.Request[*feedback.Post]{})
+			if assert.NoError(t, err) {
+				slugs[i] = made.Slug
+			}
+		})
+	}
+	all.Wait()
+	slices.Sort(slugs)
+	require.Len(t, slices.Compact(slugs), 2*each)
 }
 
 // The first event locks the organization's event counter until the commit. All other changes of the

@@ -223,19 +223,44 @@ func lockTag(ctx context.Context, c *change.Change, on publicid.Board, id public
 // mustHaveTags returns the ids without repetitions, oldest tag first. It returns problem.NotFound
 // unless all of them are tags of the board. It prevents their deletion until the transaction ends.
 func mustHaveTags(ctx context.Context, c *change.Change, on publicid.Board, ids []publicid.Tag) ([]publicid.Tag, error) {
+	kept, err := keepTags(ctx, c, ids)
+	if err != nil {
+		return nil, err
+	}
+	return kept.of(on, ids)
+}
+
+// keptTags has the boards of tags that are kept until the transaction ends.
+type keptTags map[publicid.Tag]publicid.Board
+
+func keepTags(ctx context.Context, c *change.Change, ids []publicid.Tag) (keptTags, error) {
 	distinct := distinctTags(ids)
 	if len(distinct) == 0 {
 		return nil, nil
 	}
-	found, err := c.Tag.Query().Where(tag.IDIn(distinct...), tag.BoardID(on)).
-		ForShare(store.KeyShare).Select(tag.FieldID).All(ctx)
+	found, err := c.Tag.Query().Where(tag.IDIn(distinct...)).Order(db.Asc(tag.FieldID)).
+		ForShare(store.KeyShare).Select(tag.FieldID, tag.FieldBoardID).All(ctx)
 	if err != nil {
 		return nil, errors.Wrap(err, "look up the tags")
 	}
-	if len(found) != len(distinct) {
-		return nil, problem.MissingIn("tagIds", "tag on this board")
+	kept := make(keptTags, len(found))
+	for _, t := range found {
+		kept[t.ID] = t.BoardID
 	}
-	return distinct, nil
+	return kept, nil
+}
+
+// of returns the ids without repetitions, oldest tag first, if all of them are tags of the board.
+func (k keptTags) of(on publicid.Board, ids []publicid.Tag) ([]publicid.Tag, error) {
+	for _, id := range ids {
+		if k[id] != on {
+			return nil, problem.MissingIn("tagIds", "tag on this board")
+		}
+	}
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	return distinctTags(ids), nil
 }
 
 // distinctTags returns the ids without repetitions, oldest tag first.

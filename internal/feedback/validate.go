@@ -43,9 +43,6 @@ func (b Body) check(bad *problem.Fields, low int) {
 	}
 }
 
-// size returns the bytes of the document and the text.
-func (b Body) size() int { return len(b.JSON) + len(b.Text) }
-
 // document returns the JSON to store. A null document is nil.
 func (b Body) document() json.RawMessage {
 	if string(b.JSON) == "null" {

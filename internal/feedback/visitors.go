@@ -120,7 +120,11 @@ func (s *Service) CreateVisitorsPost(
 	}
 	row := newPost(on.ID, NewPost{Title: strings.TrimSpace(title), Body: Body{Text: text}})
 	row.OrganizationID, row.AuthorUserID, row.ContactID = author.OrganizationID, &author.ID, by.contact
-	if err := insertPost(ctx, c, row); err != nil {
+	places, err := keepPlaces(ctx, c, []*db.Post{row})
+	if err != nil {
+		return nil, err
+	}
+	if err := insertPosts(ctx, c, places.Taken, []*Post{{Post: row}}); err != nil {
 		return nil, err
 	}
 	return row, c.Record(event.PostCreated, postCreated(row))

@@ -60,19 +60,13 @@ const (
 // reports whether the row was inserted. If base has many rows, Free finds the end with a few
 // queries by doubling and then halving.
 func Free(base string, high int, taken func(slug string) (bool, error), insert func(slug string) (bool, error)) error {
-	numbered := func(n int) string {
-		if n == 1 {
-			return base
-		}
-		suffix := fmt.Sprintf("-%d", n)
-		return cut(base, high-len(suffix)) + suffix
-	}
+	numbered := func(n int) string { return Numbered(base, high, n) }
 	ok, err := insert(base)
 	if ok || err != nil {
 		return err
 	}
 	for range rounds {
-		end, err := firstFree(func(n int) (bool, error) { return taken(numbered(n)) })
+		end, err := FirstFree(func(n int) (bool, error) { return taken(numbered(n)) })
 		if err != nil {
 			return err
 		}
@@ -86,8 +80,17 @@ func Free(base string, high int, taken func(slug string) (bool, error), insert f
 	return errors.Errorf("no free slug after %d rounds", rounds)
 }
 
-// firstFree returns a free number above 1 whose predecessor is taken.
-func firstFree(taken func(n int) (bool, error)) (int, error) {
+// Numbered returns the slug number n of base, base-2, base-3, …
+func Numbered(base string, high, n int) string {
+	if n == 1 {
+		return base
+	}
+	suffix := fmt.Sprintf("-%d", n)
+	return cut(base, high-len(suffix)) + suffix
+}
+
+// FirstFree returns a free number above 1 whose predecessor is taken.
+func FirstFree(taken func(n int) (bool, error)) (int, error) {
 	low, top := 1, 2
 	for {
 		used, err := taken(top)

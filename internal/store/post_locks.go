@@ -13,8 +13,72 @@ import (
 	"earshot/internal/publicid"
 )
 
-// This file has the statements of votes and comments for which Ent has no call: they lock, read or
-// count for many callers of one organization at once.
+// This file has the statements of posts, votes and comments for which Ent has no call: they lock, read
+// or count for many callers of one organization at once.
+
+// PostSlug is a slug on a board.
+type PostSlug struct {
+	Board publicid.Board
+	Slug  string
+}
+
+// PostPlaces is the answer of KeepPostPlaces.
+type PostPlaces struct {
+	Boards   map[publicid.Board]bool
+	Contacts map[publicid.Contact]bool
+	// Taken are the slugs that live posts have.
+	Taken map[PostSlug]bool
+}
+
+const keepPostPlacesSQL = `
+WITH kept_boards AS (
+  SELECT id FROM boards WHERE organization_id = $1 AND id = ANY ((SELECT $2::uuid[])::uuid[]) ORDER BY id FOR KEY SHARE
+), kept_contacts AS (
+  SELECT id FROM contacts WHERE organization_id = $1 AND id = ANY ((SELECT $4::uuid[])::uuid[]) ORDER BY id FOR KEY SHARE
+), taken AS (
+  SELECT w.board_id, w.slug FROM unnest((SELECT $2::uuid[]), $3::text[]) w(board_id, slug), LATERAL (
+    SELECT FROM posts WHERE organization_id = $1 AND board_id = w.board_id AND slug = w.slug AND deleted_at IS NULL LIMIT 1) p
+)
+SELECT id, NULL::uuid, NULL::text FROM kept_boards UNION ALL
+SELECT NULL, id, NULL FROM kept_contacts UNION ALL
+SELECT board_id, NULL, slug FROM taken`
+
+// KeepPostPlaces finds the boards and the contacts of new posts, prevents their deletion until the
+// transaction ends, and looks for posts that have the slugs.
+func KeepPostPlaces(
+	ctx context.Context, tx *db.Tx, of publicid.Organization, slugs []PostSlug, contacts []publicid.Contact,
+) (*PostPlaces, error) {
+	boards, names := make([]publicid.Board, len(slugs)), make([]string, len(slugs))
+	for i, s := range slugs {
+		boards[i], names[i] = s.Board, s.Slug
+	}
+	rows, err := tx.QueryContext(ctx, keepPostPlacesSQL, of, raw(boards), names, raw(contacts))
+	if err != nil {
+		return nil, errors.Wrap(err, "keep the boards and contacts")
+	}
+	defer func() { _ = rows.Close() }()
+	found := &PostPlaces{map[publicid.Board]bool{}, map[publicid.Contact]bool{}, map[PostSlug]bool{}}
+	for rows.Next() {
+		var board *publicid.Board
+		var contact *publicid.Contact
+		var slug *string
+		if err := rows.Scan(&board, &contact, &slug); err != nil {
+			return nil, errors.Wrap(err, "read a kept board or contact")
+		}
+		switch {
+		case contact != nil:
+			found.Contacts[*contact] = true
+		case slug != nil:
+			found.Taken[PostSlug{*board, *slug}] = true
+		default:
+			found.Boards[*board] = true
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return nil, errors.Wrap(err, "keep the boards and contacts")
+	}
+	return found, nil
+}
 
 // The array is selected as in seeSQL.
 const lockVotablesSQL = `

@@ -126,24 +126,32 @@ const (
 	// The database ends one of the two, and the other gets its locks, so two tries are usually
 	// enough.
 	deadlockTries = 8
-	// movedTries is how often a transaction runs that ends with ErrAgain. Each time, another
-	// transaction has made progress.
+	// movedTries is how often a transaction runs that ends with ErrAgain, or because another one has
+	// inserted a row before it. Each time, another transaction has made progress.
 	movedTries = 100
 	// SQLSTATE codes.
 	deadlockDetected = "40P01"
 	uniqueViolation  = "23505"
 )
 
-// When a contact's address changes, triggers rewrite the address hash of its votes and of its guest
-// user. The unique indexes followed can therefore conflict although the transaction has no lock on
-// the post. The retry reads the conflicting row and handles it.
-var followed = []string{"vote_post_id_email_hash", "user_organization_id_email_hash"}
+// These unique indexes can conflict with a concurrent transaction. The retry reads the conflicting row
+// and handles it. The cases are:
+//   - A contact's address changes. Triggers rewrite the hash of its votes and of its guest user, without
+//     a lock of the post.
+//   - Another post takes a slug between the search for a free one and the insert.
+var followed = []string{"vote_post_id_email_hash", "user_organization_id_email_hash", "post_board_id_slug"}
 
 // EndedByOthers reports whether the database ended a transaction because of a concurrent one.
-func EndedByOthers(err error) bool {
+func EndedByOthers(err error) bool { return deadlocked(err) || overtaken(err) }
+
+func deadlocked(err error) bool {
 	var failed *pgconn.PgError
-	return errors.As(err, &failed) && (failed.Code == deadlockDetected ||
-		failed.Code == uniqueViolation && slices.Contains(followed, failed.ConstraintName))
+	return errors.As(err, &failed) && failed.Code == deadlockDetected
+}
+
+func overtaken(err error) bool {
+	var failed *pgconn.PgError
+	return errors.As(err, &failed) && failed.Code == uniqueViolation && slices.Contains(followed, failed.ConstraintName)
 }
 
 // ErrAgain ends a transaction that has its locks and then finds that it needs other ones. The
@@ -158,9 +166,9 @@ func again(do func() error) error {
 	for {
 		err := do()
 		switch {
-		case errors.Is(err, ErrAgain):
+		case errors.Is(err, ErrAgain), overtaken(err):
 			moves++
-		case EndedByOthers(err):
+		case deadlocked(err):
 			deadlocks++
 		default:
 			return err

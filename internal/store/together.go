@@ -9,7 +9,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 
-	"earshot/ent/db"
 	"earshot/internal/publicid"
 )
 
@@ -17,23 +16,6 @@ import (
 // Each is for many callers of one organization, whose rows alone it touches, and goes past
 // Ent for that. What is out of the ordinary isn't in their answers; it is made through
 // Ent, one by one.
-
-const keepBoardsSQL = `
-SELECT id FROM boards WHERE organization_id = $1 AND id = ANY ($2) ORDER BY id FOR KEY SHARE SKIP LOCKED`
-
-// KeepBoards finds which of the boards are there, and keeps them from being deleted until the
-// transaction ends. Boards that somebody is about to delete are left out.
-func (p *Pipeline) KeepBoards(ids []publicid.Board, found *[]publicid.Board) {
-	collect(p, found, pgx.RowTo[publicid.Board], keepBoardsSQL, p.of, raw(ids))
-}
-
-const keepContactsSQL = `
-SELECT id FROM contacts WHERE organization_id = $1 AND id = ANY ($2) ORDER BY id FOR KEY SHARE SKIP LOCKED`
-
-// KeepContacts is KeepBoards for contacts.
-func (p *Pipeline) KeepContacts(ids []publicid.Contact, found *[]publicid.Contact) {
-	collect(p, found, pgx.RowTo[publicid.Contact], keepContactsSQL, p.of, raw(ids))
-}
 
 // Subscriber is an enabled webhook that subscribes to an event.
 type Subscriber struct {
@@ -106,34 +88,6 @@ func withEvents(insert string, first int) string {
 SELECT id FROM made`)
 }
 
-var insertPostsSQL = withEvents(`
-WITH made AS (
-  INSERT INTO posts (organization_id, id, board_id, title, slug, status, body_text, body_json, contact_id, author_user_id,
-    created_at, updated_at, last_activity_at)
-  SELECT $1::uuid, p.*, p.created_at, p.created_at
-  FROM unnest($2::uuid[], $3::uuid[], $4::text[], $5::text[], $6::text[], $7::text[], $8::json[], $9::uuid[], $10::uuid[],
-    $11::timestamptz[]) p(id, board_id, title, slug, status, body_text, body_json, contact_id, author_user_id, created_at)
-  ON CONFLICT DO NOTHING
-  RETURNING id
-)`, 12)
-
-// InsertPosts inserts posts under their slugs, each with its event. Made tells which: where a
-// slug is taken, the post isn't inserted.
-func (p *Pipeline) InsertPosts(posts []*db.Post, h *Happened, made *[]uuid.UUID) {
-	n := len(posts)
-	ids, boards, at := make(uuidArray, n), make(uuidArray, n), make([]time.Time, n)
-	titles, slugs, states, texts := make([]string, n), make([]string, n), make([]string, n), make([]string, n)
-	documents, contacts, authors := make([]*string, n), make(uuidArray, n), make(uuidArray, n)
-	for i, row := range posts {
-		ids[i], boards[i], at[i] = rawID(row.ID), rawID(row.BoardID), row.CreatedAt
-		titles[i], slugs[i], states[i], texts[i] = row.Title, row.Slug, string(row.Status), row.BodyText
-		documents[i], contacts[i], authors[i] = document(row.BodyJSON), maybe(row.ContactID), maybe(row.AuthorUserID)
-	}
-	collect(p, made, pgx.RowTo[uuid.UUID], insertPostsSQL, append([]any{
-		p.of, ids, boards, titles, slugs, states, texts, documents, contacts, authors, at,
-	}, h.args()...)...)
-}
-
 // uuidArray is one as pgx encodes it without reflection and without text.
 type uuidArray = pgtype.FlatArray[pgtype.UUID]
 
@@ -154,13 +108,4 @@ func maybe[ID interface{ UUID() uuid.UUID }](id *ID) pgtype.UUID {
 		return pgtype.UUID{}
 	}
 	return rawID(*id)
-}
-
-// document is JSON whose text stays as it is, or null.
-func document(raw []byte) *string {
-	if raw == nil {
-		return nil
-	}
-	text := string(raw)
-	return &text
 }
