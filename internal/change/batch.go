@@ -2,6 +2,7 @@ package change
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/go-faster/errors"
@@ -14,6 +15,17 @@ import (
 	"earshot/internal/publicid"
 	"earshot/internal/store"
 	"earshot/internal/telemetry"
+)
+
+const (
+	// BatchMax bounds the memory of a batch, 1 MiB of bodies of 16 KiB at most, and the rows that it
+	// keeps locked.
+	BatchMax = 64
+	// BatchTimeout is some thousand times as long as a batch takes, and as long as one change waits for
+	// a transaction and then for a lock.
+	BatchTimeout = 15 * time.Second
+	// joinTimeout is how long a change waits for the batch before its own.
+	joinTimeout = 5 * time.Second
 )
 
 // Write is one kind of write, for one or more callers of an organization.
@@ -85,7 +97,7 @@ type outcome[R any] struct {
 func NewBatch[In, R any](r *Runner, w Write[In, R]) *Batch[In, R] {
 	b := &Batch[In, R]{runner: r, write: w}
 	b.batches = batch.NewKeyed(func(key batchKey) *batch.Batcher[*entry[In, R], outcome[R]] {
-		return batch.New(GroupMax, GroupTimeout, func(ctx context.Context, entries []*entry[In, R]) ([]outcome[R], error) {
+		return batch.New(BatchMax, BatchTimeout, func(ctx context.Context, entries []*entry[In, R]) ([]outcome[R], error) {
 			return b.together(store.WithOrganization(ctx, key.organization), key.waits, entries)
 		})
 	})
@@ -94,23 +106,77 @@ func NewBatch[In, R any](r *Runner, w Write[In, R]) *Batch[In, R] {
 
 // Do makes the change of the context's caller. It refuses and dispatches as Runner.Run does.
 func (b *Batch[In, R]) Do(ctx context.Context, in In, q Request[R]) (out R, err error) {
-	caller := CallerOf(ctx)
-	if err := MayWrite(caller); err != nil {
+	return b.one(ctx, in, q, func(ctx context.Context, e []*entry[In, R]) outcome[R] { return b.do(ctx, e)[0] })
+}
+
+// DoAll is Do for several inputs of one caller, which have no idempotency keys. The results have the
+// order of the inputs. An input that has to run alone gets store.ErrAgain, and DoAlone runs it.
+func (b *Batch[In, R]) DoAll(ctx context.Context, in []In) []batch.Result[R] {
+	ctx, span := telemetry.Span(ctx, "commit")
+	defer span.End()
+	entries := make([]*entry[In, R], len(in))
+	for i := range in {
+		entries[i] = newEntry(ctx, in[i], Request[R]{})
+	}
+	out := make([]batch.Result[R], len(in))
+	for i, done := range b.share(ctx, entries) {
+		touchDeliveries(ctx, done.deliveries)
+		if out[i] = (batch.Result[R]{Out: done.out, Err: busy(done.err)}); errors.Is(done.err, errAlone) {
+			out[i].Err = store.ErrAgain
+		}
+	}
+	return out
+}
+
+// DoAlone is Do in a transaction of its own.
+func (b *Batch[In, R]) DoAlone(ctx context.Context, in In) (out R, err error) {
+	return b.one(ctx, in, Request[R]{}, func(ctx context.Context, e []*entry[In, R]) outcome[R] { return b.alone(ctx, e[0]) })
+}
+
+// one makes the change of the context's caller in one of the two ways.
+func (b *Batch[In, R]) one(
+	ctx context.Context, in In, q Request[R], do func(ctx context.Context, e []*entry[In, R]) outcome[R],
+) (out R, err error) {
+	if err := MayWrite(CallerOf(ctx)); err != nil {
 		return out, err
 	}
 	ctx, span := telemetry.Span(ctx, "commit")
 	defer span.End()
-	e := &entry[In, R]{in: in, request: q, organization: caller.Organization}
-	if of := trace.SpanContextFromContext(ctx); of.IsValid() {
-		e.trace = &of
-	}
-	done := b.do(ctx, []*entry[In, R]{e})[0]
+	done := do(ctx, []*entry[In, R]{newEntry(ctx, in, q)})
 	touchDeliveries(ctx, done.deliveries)
 	return done.out, busy(done.err)
 }
 
+func newEntry[In, R any](ctx context.Context, in In, q Request[R]) *entry[In, R] {
+	e := &entry[In, R]{in: in, request: q, organization: CallerOf(ctx).Organization}
+	if of := trace.SpanContextFromContext(ctx); of.IsValid() {
+		e.trace = &of
+	}
+	return e
+}
+
 // do runs entries of one organization in batches, and alone where a batch cannot tell an outcome.
 func (b *Batch[In, R]) do(ctx context.Context, entries []*entry[In, R]) []outcome[R] {
+	done := b.share(ctx, entries)
+	for i, e := range entries {
+		if errors.Is(done[i].err, errAlone) || errors.Is(done[i].err, store.ErrAgain) {
+			done[i] = b.alone(ctx, e)
+		}
+	}
+	return done
+}
+
+func (b *Batch[In, R]) alone(ctx context.Context, e *entry[In, R]) outcome[R] {
+	done, err := b.run(ctx, true, []*entry[In, R]{e})
+	if err != nil {
+		return outcome[R]{err: err}
+	}
+	return done[0]
+}
+
+// share runs entries of one organization in batches. The outcome of an entry that has to run alone is
+// errAlone or store.ErrAgain.
+func (b *Batch[In, R]) share(ctx context.Context, entries []*entry[In, R]) []outcome[R] {
 	done := make([]outcome[R], len(entries))
 	for i, e := range entries {
 		if b.write.Alone != nil && b.write.Alone(e.in) {
@@ -127,17 +193,16 @@ func (b *Batch[In, R]) do(ctx context.Context, entries []*entry[In, R]) []outcom
 	}
 	b.join(ctx, !b.write.SkipsHeld, entries, with(nil), done)
 	b.join(ctx, true, entries, with(ErrHeld), done)
-	for i, e := range entries {
-		if !errors.Is(done[i].err, errAlone) && !errors.Is(done[i].err, store.ErrAgain) {
-			continue
-		}
-		alone, err := b.run(ctx, true, []*entry[In, R]{e})
-		if err != nil {
-			alone = []outcome[R]{{err: err}}
-		}
-		done[i] = alone[0]
-	}
 	return done
+}
+
+// Join waits for a batch as long as callers wait for other changes of their organization, and refuses
+// as Runner.Run does.
+func Join[Out any](ctx context.Context, wait func(ctx context.Context) (Out, error)) (Out, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, joinTimeout, store.ErrBusy)
+	defer cancel()
+	out, err := wait(ctx)
+	return out, busy(err)
 }
 
 // join adds some of the entries to the next batch, and waits for their outcomes.
@@ -251,8 +316,8 @@ func (b *Batch[In, R]) apply(
 		}
 	}
 	switch {
-	case !made && len(entries) == 1 && errors.Is(outcomes[0].err, store.ErrAgain):
-		return nil, store.ErrAgain
+	case !made && len(entries) == 1 && c.Waits && errors.Is(outcomes[0].err, store.ErrAgain):
+		return nil, store.ErrAgain // nothing is left to try but a new start
 	case !made:
 		return nil, errNothing
 	}
@@ -285,4 +350,12 @@ func (b *Batch[In, R]) free(entries []*entry[In, R], taken map[[32]byte]error, o
 		free = append(free, i)
 	}
 	return free
+}
+
+func touchDeliveries(ctx context.Context, deliveries []PendingDelivery) {
+	ids := make([]fmt.Stringer, len(deliveries))
+	for i, d := range deliveries {
+		ids[i] = d.ID
+	}
+	Touch(ctx, "deliveryIds", ids...)
 }

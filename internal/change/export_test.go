@@ -6,7 +6,7 @@ import "context"
 func DoTogether[In, R any](ctx context.Context, b *Batch[In, R], in []In, requests []Request[R]) (out []R, errs []error) {
 	entries := make([]*entry[In, R], len(in))
 	for i := range in {
-		entries[i] = &entry[In, R]{in: in[i], organization: CallerOf(ctx).Organization}
+		entries[i] = newEntry(ctx, in[i], Request[R]{})
 		if requests != nil {
 			entries[i].request = requests[i]
 		}

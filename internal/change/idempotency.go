@@ -33,9 +33,7 @@ func (*ReplayedError) Error() string { return "the change was made before" }
 type Idempotent struct {
 	key    store.IdempotencyKey
 	runner *Runner
-	// answered is a func(*Out) (Answer, error) of the group that makes the change.
-	answered any
-	held     *held
+	held   *held
 }
 
 // held is a change whose transaction stays open until it has its answer.
@@ -66,14 +64,6 @@ func WithIdempotencyKey(ctx context.Context, id, fingerprint [32]byte) (context.
 func idempotentOf(ctx context.Context) *Idempotent {
 	i, _ := ctx.Value(idempotentKey{}).(*Idempotent)
 	return i
-}
-
-// AnsweredBy sets the function that encodes a group's result as the answer. Without an idempotency
-// key it does nothing.
-func AnsweredBy[Out any](ctx context.Context, answer func(*Out) (Answer, error)) {
-	if i := idempotentOf(ctx); i != nil {
-		i.answered = answer
-	}
 }
 
 // Commit commits the request's change with its answer. It does nothing if the request changed

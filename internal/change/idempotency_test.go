@@ -11,7 +11,6 @@ import (
 
 	"earshot/internal/access"
 	"earshot/internal/change"
-	"earshot/internal/event"
 	"earshot/internal/seal"
 	"earshot/internal/testkit"
 )
@@ -27,25 +26,16 @@ func TestAPanickingChangeReleasesItsIdempotencyKeyAndItsTransactionSlot(t *testi
 		access.NewOrganization{Name: "Acme", Plan: "business", OwnerEmail: "owner@example.com", OwnerName: "Olive Owner"})
 	require.NoError(t, err)
 	caller := change.WithCaller(t.Context(), &change.Caller{Organization: org, User: owner})
-	keyed := func(i int) (context.Context, *change.Idempotent) {
+	withKey := func(i int) (context.Context, *change.Idempotent) {
 		return change.WithIdempotencyKey(caller, sha256.Sum256([]byte(fmt.Sprint(i))), [32]byte{})
 	}
 	for i := range 100 { // more than an organization's transaction slots
-		ctx, once := keyed(i)
+		ctx, once := withKey(i)
 		require.Panics(t, func() { _ = runner.Run(ctx, func(*change.Change) error { panic("a bug") }) })
 		require.NoError(t, once.Commit(ctx, change.Answer{}), "there is nothing to commit")
 		once.Abandon()
 	}
-	ctx, _ := keyed(100)
-	change.AnsweredBy(ctx, func(*int) (change.Answer, error) { panic("a bug") })
-	group := change.NewGroup(runner, event.PostCreated, false, func(ctx context.Context, j *change.Joint, in []int) ([]*int, error) {
-		return []*int{&in[0]}, j.Read(ctx)
-	})
-	out, err := group.Do(ctx, 7)
-	require.NoError(t, err, "nobody else in the group is hurt")
-	require.Nil(t, out, "it is left to be made alone")
-
-	ctx, once := keyed(1)
+	ctx, once := withKey(1)
 	require.NoError(t, runner.Run(ctx, func(*change.Change) error { return nil }), "its key is free again, and there is a transaction")
 	require.NoError(t, once.Commit(ctx, change.Answer{Status: 200}))
 }

@@ -117,15 +117,3 @@ func eventContact(c *db.Contact) event.Contact {
 		CreatedAt: c.CreatedAt, UpdatedAt: c.UpdatedAt,
 	}
 }
-
-// byExternalID loads and locks a contact by its external user id. It returns nil if there is none.
-func byExternalID(ctx context.Context, c *change.Change, id string) (*db.Contact, error) {
-	found, err := c.Contact.Query().Where(contact.ExternalUserID(id)).ForUpdate().Only(ctx)
-	if db.IsNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, errors.Wrap(err, "load the contact")
-	}
-	return found, nil
-}

@@ -66,8 +66,6 @@ type newContact struct {
 	source, consentBasis string
 	// firstSeenAt and lastSeenAt default to the current time.
 	firstSeenAt, lastSeenAt time.Time
-	// limit is the plan's cap for an insert in a group, or 0 for no cap.
-	limit int
 }
 
 // newCreated returns a contact that a program of the organization adds.
@@ -122,23 +120,4 @@ func (s *Service) fillRow(row *db.ContactCreate, id publicid.Contact, in newCont
 		row.SetFirstSeenAt(in.firstSeenAt).SetLastSeenAt(in.lastSeenAt)
 	}
 	return nil
-}
-
-// row returns a new contact as it is stored, for inserts that bypass Ent.
-func (s *Service) row(of publicid.Organization, in newContact) *db.Contact {
-	at := store.Now()
-	c := &db.Contact{
-		ID: publicid.NewContact(), OrganizationID: of, ExternalUserID: in.externalUserID, Metadata: json.RawMessage("{}"),
-		Source: in.source, ConsentBasis: in.consentBasis, FirstSeenAt: at, LastSeenAt: at, CreatedAt: at, UpdatedAt: at,
-	}
-	for _, t := range traits {
-		if told, _ := t.told(&in.traits); told != nil {
-			t.give(c, told)
-		}
-	}
-	if c.Email != nil {
-		hash := s.emailHash(*c.Email)
-		c.EmailHash = &hash
-	}
-	return c
 }

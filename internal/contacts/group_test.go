@@ -1,21 +1,17 @@
 package contacts_test
 
 import (
-	"context"
-	"crypto/rand"
-	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
-	"reflect"
+	"sync"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/oapi-codegen/nullable"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"earshot/internal/change"
-	"earshot/internal/contacts"
 	"earshot/internal/event"
 	"earshot/internal/testkit/apptest"
 )
@@ -29,70 +25,50 @@ func TestAContactThatIsIdentifiedTogetherWithOthers(t *testing.T) {
 	})
 }
 
+// asAlone identifies contacts in shared transactions, and one after the other. A vote identifies its
+// contact, too.
 func asAlone(t *testing.T, n *tenant) {
 	other := n.on(t, "business")
-	identifySome(t, n, func(ctx context.Context, id string, in contacts.Traits, _ bool) bool {
-		_, created, err := n.App.Contacts.IdentifyContact(ctx, id, in)
-		require.NoError(t, err)
-		return created
-	})
-	identifySome(t, other, other.identifyAlone(t))
-	for _, table := range []string{"contacts", "contact_documents", "events", "deliveries"} {
-		require.NotEmpty(t, n.Contents(t, table))
-		// The documents contain numbers that differ between organizations, so only their count is
-		// compared.
-		if table == "contact_documents" {
-			require.Len(t, n.Contents(t, table), len(other.Contents(t, table)))
-			continue
+	all := object{
+		"email": "Ada@Example.com", "name": "Ada <b>", "plan": "pro", "mrrCents": 4900, "currency": "EUR",
+		"metadata": object{"z": `<a href="x">&`, "b": 1.5, "c": json.Number("12345678901234567890")},
+	}
+	const count = 40
+	for _, in := range []*tenant{n, other} {
+		in.Listen(t, event.ContactCreated, event.ContactUpdated)
+		in.Listen(t, event.ContactCreated)
+		post := in.Post(t)
+		// Each round adds traits: a new contact, a known one without news, and one that learns.
+		for round, traits := range []object{{"name": "Bo"}, {}, all} {
+			identify := func(i int) apptest.Answer {
+				body := maps.Clone(traits)
+				body["externalUserId"] = fmt.Sprint("of ", i)
+				if i%10 == 9 && round < 2 {
+					return in.Do(t, http.MethodPost, post+"/votes", object{"externalUserId": body["externalUserId"], "createContact": true})
+				}
+				return in.Do(t, http.MethodPost, "/v1/contacts/identify", body)
+			}
+			status := map[bool]int{true: http.StatusCreated, false: http.StatusOK}[round == 0]
+			if in == n {
+				var together sync.WaitGroup
+				for i := range count {
+					together.Go(func() { assert.Equal(t, status, identify(i).Status) })
+				}
+				together.Wait()
+				continue
+			}
+			for i := range count {
+				require.Equal(t, status, identify(i).Status)
+			}
 		}
+	}
+	for _, table := range []string{"contacts", "votes", "deliveries"} {
+		require.NotEmpty(t, n.Contents(t, table))
 		require.Equal(t, other.Contents(t, table), n.Contents(t, table), table)
 	}
-}
-
-// identifying identifies a contact and returns whether it was created. Known is true for an
-// existing contact.
-type identifying func(ctx context.Context, id string, in contacts.Traits, known bool) (created bool)
-
-// identifyAlone identifies each contact in a transaction of its own. A group does not accept a
-// request with an idempotency key unless AnsweredBy was called. An existing contact without new
-// traits uses no group, so the test identifies it with Keep, as a vote does.
-func (n *tenant) identifyAlone(t *testing.T) identifying {
-	t.Helper()
-	return func(ctx context.Context, id string, in contacts.Traits, known bool) (created bool) {
-		if known && reflect.DeepEqual(in, contacts.Traits{}) {
-			require.NoError(t, n.App.Changes.Run(ctx, func(c *change.Change) error {
-				_, err := n.App.Contacts.Keep(ctx, c, contacts.Person{ExternalUserID: &id, Create: true})
-				return err
-			}))
-			return false
-		}
-		keyed, once := change.WithIdempotencyKey(ctx, sha256.Sum256([]byte(rand.Text())), [32]byte{})
-		defer once.Abandon()
-		_, created, err := n.App.Contacts.IdentifyContact(keyed, id, in)
-		require.NoError(t, err)
-		require.NoError(t, once.Commit(ctx, change.Answer{Status: http.StatusOK}))
-		return created
+	for _, table := range []string{"contact_documents", "events"} { // Their numbers depend on the order.
+		require.Len(t, n.Contents(t, table), len(other.Contents(t, table)))
 	}
-}
-
-// identifySome identifies a contact with all traits and one without traits, twice, and then adds
-// traits.
-func identifySome(t *testing.T, n *tenant, identify identifying) {
-	t.Helper()
-	ctx := change.WithCaller(t.Context(), &change.Caller{Organization: n.Organization, User: n.Owner})
-	n.Listen(t, event.ContactCreated, event.ContactUpdated)
-	n.Listen(t, event.ContactCreated)
-	all := contacts.Traits{
-		Email: nullable.NewNullableWithValue("Ada@Example.com"), Name: nullable.NewNullableWithValue("Ada <b>"),
-		Plan: nullable.NewNullableWithValue("pro"), MRRCents: nullable.NewNullableWithValue(int64(4900)),
-		Currency: nullable.NewNullableWithValue("EUR"), Metadata: json.RawMessage(`{"z":"<a href=\"x\">&","b":1.0,"c":12345678901234567890}`),
-	}
-	for round := range 2 {
-		for _, id := range []string{"all", "none"} {
-			require.Equal(t, round == 0, identify(ctx, id, map[string]contacts.Traits{"all": all}[id], round > 0))
-		}
-	}
-	require.False(t, identify(ctx, "none", contacts.Traits{Name: nullable.NewNullableWithValue("Bo")}, true))
 }
 
 // imported identifies many new contacts, with existing ones among them.

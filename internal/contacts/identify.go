@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/go-faster/errors"
 
@@ -17,8 +18,22 @@ import (
 	"earshot/internal/store"
 )
 
-// identifyTries bounds the retries of a race. Losing it once takes two concurrent requests.
-const identifyTries = 10
+// wantedContact is a request to identify a contact. Known is true if the contact existed a moment ago.
+type wantedContact struct {
+	externalUserID string
+	traits         Traits
+	known          bool
+}
+
+// comesAlone reports whether a contact gets a transaction of its own: many large documents would not
+// fit into memory.
+func (w wantedContact) comesAlone() bool { return len(w.traits.Metadata) > maxPlainMetadata }
+
+// identity is an identified contact.
+type identity struct {
+	*db.Contact
+	created bool
+}
 
 // IdentifyContact inserts the contact with this external user id, or fills the unknown traits of an
 // existing one (specification, Identify rules 1 to 7). Created is true for a new contact. It
@@ -27,11 +42,12 @@ func (s *Service) IdentifyContact(ctx context.Context, externalUserID string, in
 	if err := checkIdentified(externalUserID, &in); err != nil {
 		return nil, false, err
 	}
-	found, created, err = s.identifyTogether(ctx, externalUserID, in)
-	if found != nil || err != nil {
-		return found, created, err
+	seen, err := s.seeAgain(ctx, externalUserID, in)
+	if seen.contact != nil || err != nil {
+		return seen.contact, false, err
 	}
-	return s.identifyAlone(ctx, externalUserID, in)
+	done, err := s.identities.Do(ctx, wantedContact{externalUserID, in, seen.there}, change.Request[identity]{})
+	return done.Contact, done.created, err
 }
 
 func checkIdentified(externalUserID string, in *Traits) error {
@@ -41,66 +57,235 @@ func checkIdentified(externalUserID string, in *Traits) error {
 	return bad.Err()
 }
 
-// identifyAlone runs identify in a transaction of its own. It handles every case.
-func (s *Service) identifyAlone(ctx context.Context, externalUserID string, in Traits) (found *db.Contact, created bool, err error) {
-	err = s.changes.Run(ctx, func(c *change.Change) (err error) {
-		found, created, err = s.identify(ctx, c, externalUserID, in)
+// identifyOne is IdentifyContact without traits, in the caller's transaction. The contact stays
+// locked.
+func (s *Service) identifyOne(ctx context.Context, c *change.Change, externalUserID string) (*db.Contact, error) {
+	done, err := s.identify(ctx, c, []wantedContact{{externalUserID: externalUserID}})
+	if err != nil {
+		return nil, err
+	}
+	if done[0].Err != nil {
+		return nil, done[0].Err
+	}
+	for _, e := range done[0].Events {
+		if err := c.Record(e.Type, e.Payload); err != nil {
+			return nil, err
+		}
+	}
+	return done[0].Out.Contact, nil
+}
+
+// identify identifies the contacts of one or more callers. A contact with large metadata, or twice in
+// one batch, has to come alone.
+func (s *Service) identify(ctx context.Context, c *change.Change, in []wantedContact) ([]change.Result[identity], error) {
+	b := &identifyBatch{Service: s, c: c, in: in, out: make([]change.Result[identity], len(in)), first: map[string]int{}}
+	for i, w := range in {
+		if _, twice := b.first[w.externalUserID]; twice {
+			b.out[i].Err = store.ErrAgain
+			continue
+		}
+		b.first[w.externalUserID] = i
+	}
+	// The organization is locked before contacts. A batch that waits for contacts does not lock it,
+	// because then all new contacts would wait, too.
+	isNew := func(w wantedContact) bool { return !w.known }
+	if !c.Waits && slices.ContainsFunc(in, isNew) {
+		if err := b.count(ctx); err != nil {
+			return nil, err
+		}
+	}
+	known, absent, err := b.lock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.fill(ctx, known); err != nil {
+		return nil, err
+	}
+	return b.out, b.insert(ctx, absent)
+}
+
+// identifyBatch is a run of identify.
+type identifyBatch struct {
+	*Service
+	c   *change.Change
+	in  []wantedContact
+	out []change.Result[identity]
+	// first has the inputs by their external ids.
+	first map[string]int
+	// limit is the plan's cap, and n the number of contacts, once the organization is locked.
+	limit, n int
+	counted  bool
+}
+
+// count locks the organization and counts its contacts, if the plan has a cap.
+func (b *identifyBatch) count(ctx context.Context) (err error) {
+	b.limit, b.n, err = b.lockAndCount(ctx, b.c)
+	b.counted = true
+	return err
+}
+
+// alone reports whether there is one input, which may wait.
+func (b *identifyBatch) alone() bool { return len(b.in) == 1 && b.c.Waits }
+
+// lock finds and locks the contacts. It returns the locked ones, and the inputs without a contact in
+// their order.
+func (b *identifyBatch) lock(ctx context.Context) (known []*store.FoundContact, absent []int, err error) {
+	most := maxPlainMetadata
+	if b.alone() {
+		most = 0
+	}
+	found, err := store.LockContacts(ctx, b.c.Tx, b.c.Caller.Organization.ID, slices.Collect(maps.Keys(b.first)), most, !b.c.Waits)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, f := range found {
+		i := b.first[f.Wanted]
+		switch {
+		case f.Locked():
+			known = append(known, f)
+		case f.There && !f.Large && !b.c.Waits:
+			b.out[i].Err = change.ErrHeld
+		case f.There: // It is large, or it was deleted meanwhile.
+			b.out[i].Err = store.ErrAgain
+		default:
+			absent = append(absent, i)
+		}
+	}
+	slices.Sort(absent)
+	return known, absent, nil
+}
+
+// fill sets unknown traits of locked contacts and never overwrites (Identify rule 2). If nothing
+// changes, only lastSeenAt advances and nothing is recorded (rule 4).
+func (b *identifyBatch) fill(ctx context.Context, known []*store.FoundContact) error {
+	if len(known) == 0 {
+		return nil
+	}
+	changes, rows := map[string]map[string]event.Change{}, make([]map[string]any, len(known))
+	for n, old := range known {
+		m := b.c.Contact.UpdateOne(&old.Contact).Mutation()
+		changed, err := b.learn(m, &old.Contact, b.in[b.first[old.Wanted]].traits)
+		if err != nil {
+			return err
+		}
+		changes[old.Wanted], rows[n] = changed, store.Columns(old.ID.UUID(), m)
+	}
+	filled, err := store.UpdateContacts(ctx, b.c.Tx, b.c.Caller.Organization.ID, rows)
+	if err != nil {
 		return err
+	}
+	for _, next := range filled {
+		out := &b.out[b.first[*next.ExternalUserID]]
+		out.Out.Contact = next
+		if changed := changes[*next.ExternalUserID]; len(changed) > 0 {
+			out.Events = []change.Event{{
+				Type: event.ContactUpdated, Payload: &event.ContactUpdatedPayload{Contact: eventContact(next), Changes: changed},
+			}}
+		}
+	}
+	return nil
+}
+
+// insert inserts new contacts, the first ones as far as the plan's cap allows.
+func (b *identifyBatch) insert(ctx context.Context, absent []int) error {
+	if len(absent) == 0 {
+		return nil
+	}
+	if err := b.makeRoom(ctx, absent); err != nil {
+		return err
+	}
+	var fresh []int
+	for _, i := range absent {
+		if now := b.n + len(fresh); b.limit > 0 && now >= b.limit {
+			b.out[i].Err = problem.OverPlan("contact", b.limit, now)
+		} else if b.out[i].Err == nil {
+			fresh = append(fresh, i)
+		}
+	}
+	if len(fresh) == 0 {
+		return nil
+	}
+	// Concurrent inserts of the same contacts wait for each other. The fixed order prevents deadlocks.
+	slices.SortFunc(fresh, func(i, k int) int { return strings.Compare(b.in[i].externalUserID, b.in[k].externalUserID) })
+	rows := make([]*db.ContactCreate, len(fresh))
+	for n, i := range fresh {
+		rows[n] = b.c.Contact.Create()
+		if err := b.fillRow(rows[n], publicid.NewContact(), newIdentified(b.in[i].externalUserID, b.in[i].traits)); err != nil {
+			return err
+		}
+	}
+	made, err := b.c.Contact.CreateBulk(rows...).Save(ctx)
+	if err != nil {
+		return errors.Wrap(err, "insert the contacts")
+	}
+	for n, i := range fresh {
+		b.out[i].Out = identity{made[n], true}
+		b.out[i].Events = []change.Event{{
+			Type: event.ContactCreated, At: made[n].CreatedAt, Payload: &event.ContactCreatedPayload{Contact: eventContact(made[n])},
+		}}
+	}
+	return nil
+}
+
+// makeRoom counts the contacts, unless they are counted. It refuses the inputs that have to come alone
+// for that.
+func (b *identifyBatch) makeRoom(ctx context.Context, absent []int) error {
+	if b.counted || b.capOf(b.c.Caller.Organization.Plan) == 0 {
+		return nil
+	}
+	if !b.alone() {
+		for _, i := range absent {
+			b.out[i].Err = store.ErrAgain
+		}
+		return nil
+	}
+	// No contact is locked, so the organization may be.
+	if err := b.count(ctx); err != nil {
+		return err
+	}
+	// The cap does not apply to a contact that another transaction has inserted meanwhile.
+	there, err := store.Exists(ctx, b.c.Contact.Query().Where(contact.ExternalUserID(b.in[0].externalUserID)))
+	if err != nil {
+		return errors.Wrap(err, "look for the contact")
+	}
+	if there {
+		return store.ErrAgain
+	}
+	return nil
+}
+
+// newIdentified returns a contact that is identified for the first time.
+func newIdentified(externalUserID string, in Traits) newContact {
+	return newContact{externalUserID: &externalUserID, traits: in, source: "identify", consentBasis: "sdk_identify"}
+}
+
+// learn puts into a mutation what becomes of a contact, and returns which traits change.
+func (s *Service) learn(m *db.ContactMutation, old *db.Contact, in Traits) (map[string]event.Change, error) {
+	changes, err := s.mergeTraits(m, old, func(t trait) (any, bool, error) {
+		told, _ := t.told(&in)
+		if told == nil {
+			return nil, false, nil
+		}
+		next, err := t.filled(t.known(old), told)
+		return next, true, err
 	})
-	return found, created, err
+	if err != nil {
+		return nil, err
+	}
+	// The clock of another process may be ahead: time only advances.
+	seen := later(store.Now(), old.LastSeenAt)
+	m.SetLastSeenAt(seen)
+	if len(changes) > 0 {
+		m.SetUpdatedAt(later(seen, old.UpdatedAt))
+	}
+	return changes, nil
 }
 
-// identify is IdentifyContact in the caller's transaction. The contact stays locked.
-func (s *Service) identify(ctx context.Context, c *change.Change, externalUserID string, in Traits) (found *db.Contact, created bool, err error) {
-	// Repeat if another request inserted the contact between the two reads, and a third one deleted
-	// it.
-	for range identifyTries {
-		if found, err = byExternalID(ctx, c, externalUserID); err != nil {
-			return nil, false, err
-		}
-		if found != nil {
-			found, err = s.fill(ctx, c, found, in)
-			return found, false, err
-		}
-		if found, err = s.insertIdentified(ctx, c, externalUserID, in); found != nil || err != nil {
-			return found, found != nil, err
-		}
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
 	}
-	return nil, false, errors.Errorf("the contact came and went %d times while it was identified", identifyTries)
-}
-
-// identifyTogether handles the frequent cases in shared transactions: an existing contact, and a
-// new contact if there is no cap. In all other cases it returns nil and has changed nothing.
-func (s *Service) identifyTogether(ctx context.Context, externalUserID string, in Traits) (found *db.Contact, created bool, err error) {
-	of := change.CallerOf(ctx).Organization
-	uncapped := s.capOf(of.Plan) == 0
-	insertFirst := uncapped && s.imports.likely(of.ID)
-	insert := func() error {
-		found, err = s.newcomers.Do(ctx, newIdentified(externalUserID, in))
-		if created = found != nil; created {
-			s.imports.inserted(of.ID)
-		}
-		return err
-	}
-	if insertFirst {
-		if err := insert(); found != nil || err != nil {
-			return found, created, err
-		}
-		s.imports.known(of.ID)
-	}
-	seen, err := s.seeAgain(ctx, externalUserID, in)
-	if err != nil || seen.there {
-		s.imports.known(of.ID)
-	}
-	switch {
-	case err != nil || seen.contact != nil:
-		return seen.contact, false, err
-	case seen.there:
-		found, err = s.learners.Do(ctx, learner{externalUserID, in})
-	case uncapped && !insertFirst:
-		err = insert()
-	}
-	return found, created, err
+	return b
 }
 
 // sighting is the key of contacts that one statement can look up together. They have the same
@@ -162,73 +347,4 @@ func (s *Service) see(ctx context.Context, of sighting, ids []string, most int) 
 		out[i] = byID[id]
 	}
 	return out, nil
-}
-
-// insertNewcomers inserts the contacts that do not exist yet and that no other transaction inserts
-// at the same time.
-func (s *Service) insertNewcomers(ctx context.Context, j *change.Joint, in []newContact) ([]*db.Contact, error) {
-	out := make([]*db.Contact, len(in))
-	var rows []*db.Contact
-	caller := map[string]int{}
-	for i, c := range in {
-		if _, twice := caller[*c.externalUserID]; !twice {
-			caller[*c.externalUserID], rows = i, append(rows, s.row(j.Organization, c))
-		}
-	}
-	rows, err := s.withRoom(ctx, j, in, rows)
-	if err != nil {
-		return nil, err
-	}
-	if err := j.Read(ctx); err != nil || len(rows) == 0 {
-		return out, err
-	}
-	// Insert in a fixed order: concurrent inserts of the same contacts wait for each other, but
-	// never deadlock.
-	slices.SortFunc(rows, func(a, b *db.Contact) int { return strings.Compare(*a.ExternalUserID, *b.ExternalUserID) })
-	for _, c := range rows {
-		i := caller[*c.ExternalUserID]
-		out[i] = c
-		if err := j.Record(i, c.ID.UUID(), c.CreatedAt, &event.ContactCreatedPayload{Contact: eventContact(c)}); err != nil {
-			return nil, err
-		}
-	}
-	j.InsertContacts(rows, j.Happened, &j.Made)
-	return out, nil
-}
-
-// withRoom returns the first rows, as many as the plan's cap allows. The other contacts are then
-// identified alone, which reports the cap. All contacts of a group belong to one organization and
-// therefore to one cap.
-func (s *Service) withRoom(ctx context.Context, j *change.Joint, in []newContact, rows []*db.Contact) ([]*db.Contact, error) {
-	limit := slices.MaxFunc(in, func(a, b newContact) int { return a.limit - b.limit }).limit
-	if limit == 0 {
-		return rows, nil
-	}
-	var n int
-	j.LockAndCountContacts(&n)
-	if err := j.Send(ctx); err != nil {
-		return nil, err
-	}
-	return rows[:min(len(rows), max(0, limit-n))], nil
-}
-
-// newIdentified returns a contact that is identified for the first time.
-func newIdentified(externalUserID string, in Traits) newContact {
-	return newContact{externalUserID: &externalUserID, traits: in, source: "identify", consentBasis: "sdk_identify"}
-}
-
-// insertIdentified returns nil if another request has taken the id meanwhile.
-func (s *Service) insertIdentified(ctx context.Context, c *change.Change, externalUserID string, in Traits) (*db.Contact, error) {
-	err := s.mustHaveRoom(ctx, c)
-	if problem.Is(err, problem.PlanLimit) {
-		// The cap does not apply to an existing contact. Look again, now that the organization is
-		// locked.
-		if again, findErr := byExternalID(ctx, c, externalUserID); again != nil || findErr != nil {
-			return nil, findErr
-		}
-	}
-	if err != nil {
-		return nil, err
-	}
-	return s.insertContact(ctx, c, newIdentified(externalUserID, in))
 }

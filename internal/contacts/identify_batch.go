@@ -5,12 +5,14 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/go-faster/errors"
+
 	"earshot/ent/db"
-	"earshot/internal/batch"
 	"earshot/internal/change"
 	"earshot/internal/page"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
+	"earshot/internal/store"
 )
 
 // MaxIdentified is the maximum number of contacts in a batch (api/openapi.yaml).
@@ -58,8 +60,7 @@ func (s *Service) IdentifyContacts(ctx context.Context, in []Identification, mem
 		return nil, problem.Invalid("contacts", "maxItems", "must have 1 to %d items", MaxIdentified)
 	}
 	b := &identification{
-		Service: s, of: caller.Organization.ID, limit: s.capOf(caller.Organization.Plan),
-		in: in, out: make([]Identified, len(in)), memory: memory,
+		Service: s, of: caller.Organization.ID, in: in, out: make([]Identified, len(in)), memory: memory,
 	}
 	for _, turn := range b.turns() {
 		b.identify(ctx, turn)
@@ -73,9 +74,7 @@ func (s *Service) IdentifyContacts(ctx context.Context, in []Identification, mem
 // identification is a batch under way. Its methods refer to items by index.
 type identification struct {
 	*Service
-	of publicid.Organization
-	// limit is the plan's cap, or 0 for no cap.
-	limit  int
+	of     publicid.Organization
 	in     []Identification
 	out    []Identified
 	memory *page.Reservation
@@ -106,32 +105,48 @@ func (b *identification) turns() (turns [][]int) {
 	return turns
 }
 
-// identify identifies items of different contacts. It handles existing contacts without new traits,
-// existing contacts with new traits and new contacts in groups. It runs each remaining item alone.
+// identify identifies items of different contacts. It handles existing contacts without new traits
+// by one statement, and the others in batches. It runs each remaining item alone.
 func (b *identification) identify(ctx context.Context, left []int) {
-	insertFirst := b.limit == 0 && b.imports.likely(b.of)
-	if insertFirst {
-		left = b.insert(ctx, left)
-	}
-	there, left := b.seeAgain(ctx, left)
-	if !insertFirst {
-		left = b.insert(ctx, left)
-	}
-	left = append(left, b.fill(ctx, there)...)
-	slices.Sort(left)
+	left, known := b.seeAgain(ctx, left)
+	left = b.identifyTogether(ctx, left, known)
 	for _, i := range left {
 		if b.broken == nil && b.hasRoom(ctx, i) {
-			found, created, err := b.identifyAlone(ctx, b.in[i].ExternalUserID, b.in[i].Traits)
-			b.done(i, found, created, err)
+			done, err := b.identities.DoAlone(ctx, b.wanted(i, true))
+			b.done(i, done.Contact, done.created, err)
 		} else if b.out[i].Err == nil {
 			b.out[i].Err = b.broken
 		}
 	}
 }
 
-// seeAgain is Service.seeAgain for all items. It returns the items of existing contacts that may
-// have new traits, and the items of unknown contacts.
-func (b *identification) seeAgain(ctx context.Context, items []int) (there, left []int) {
+func (b *identification) wanted(i int, known bool) wantedContact {
+	return wantedContact{b.in[i].ExternalUserID, b.in[i].Traits, known}
+}
+
+// identifyTogether identifies items in batches. It returns the items that have to run alone.
+func (b *identification) identifyTogether(ctx context.Context, items []int, known map[int]bool) (left []int) {
+	if b.broken != nil || len(items) == 0 {
+		return items
+	}
+	in := make([]wantedContact, len(items))
+	for n, i := range items {
+		in[n] = b.wanted(i, known[i])
+	}
+	for n, r := range b.identities.DoAll(ctx, in) {
+		if errors.Is(r.Err, store.ErrAgain) {
+			left = append(left, items[n])
+		} else {
+			b.done(items[n], r.Out.Contact, r.Out.created, r.Err)
+		}
+	}
+	return left
+}
+
+// seeAgain is Service.seeAgain for all items. It returns the other items, and which of them are
+// existing contacts that may have new traits.
+func (b *identification) seeAgain(ctx context.Context, items []int) (left []int, known map[int]bool) {
+	known = map[int]bool{}
 	byTold := map[string][]int{}
 	for _, i := range items {
 		told := b.in[i].Traits.columns()
@@ -153,16 +168,14 @@ func (b *identification) seeAgain(ctx context.Context, items []int) (there, left
 			switch {
 			case found[n].contact != nil:
 				b.done(i, found[n].contact, false, nil)
-			case found[n].there:
-				there = append(there, i)
 			default:
+				known[i] = found[n].there
 				left = append(left, i)
 			}
 		}
 	}
 	slices.Sort(left)
-	slices.Sort(there)
-	return there, left
+	return left, known
 }
 
 func (b *identification) ids(items []int) []string {
@@ -171,49 +184,6 @@ func (b *identification) ids(items []int) []string {
 		ids[n] = b.in[i].ExternalUserID
 	}
 	return ids
-}
-
-// fill adds the new traits of existing contacts.
-func (b *identification) fill(ctx context.Context, items []int) (left []int) {
-	if b.broken != nil || len(items) == 0 {
-		return items
-	}
-	in := make([]learner, len(items))
-	for n, i := range items {
-		in[n] = learner{b.in[i].ExternalUserID, b.in[i].Traits}
-	}
-	results, err := b.learners.DoAll(ctx, in)
-	return b.take(items, results, err, false)
-}
-
-// insert inserts new contacts, as far as the plan's cap allows.
-func (b *identification) insert(ctx context.Context, items []int) (left []int) {
-	if b.broken != nil || len(items) == 0 {
-		return items
-	}
-	in := make([]newContact, len(items))
-	for n, i := range items {
-		in[n] = newIdentified(b.in[i].ExternalUserID, b.in[i].Traits)
-		in[n].limit = b.limit
-	}
-	results, err := b.newcomers.DoAll(ctx, in)
-	return b.take(items, results, err, true)
-}
-
-// take records the results of a group and returns the items that the group left out.
-func (b *identification) take(items []int, results []batch.Result[*db.Contact], err error, created bool) (left []int) {
-	if err != nil {
-		b.broken = err
-		return items
-	}
-	for n, i := range items {
-		if r := results[n]; r.Out == nil && r.Err == nil {
-			left = append(left, i)
-		} else {
-			b.done(i, r.Out, created, r.Err)
-		}
-	}
-	return left
 }
 
 // done records the result of an item.
@@ -227,11 +197,6 @@ func (b *identification) done(i int, found *db.Contact, created bool, err error)
 	}
 	b.out[i] = Identified{Contact: found, Created: created}
 	b.metadata += page.JSONSize(found.Metadata)
-	if created {
-		b.imports.inserted(b.of)
-	} else {
-		b.imports.known(b.of)
-	}
 }
 
 // hasRoom reports whether the answer has room for one more contact, which may have large metadata.

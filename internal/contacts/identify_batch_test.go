@@ -85,7 +85,6 @@ func several(count int, name string) []object {
 
 func batchAsAlone(t *testing.T, n *tenant) {
 	other := n.on(t, "business")
-	alone := other.identifyAlone(t)
 	text := nullable.NewNullableWithValue[string]
 	all := contacts.Traits{
 		Email: text("Ada@Example.com"), Name: text("Ada <b>"), Plan: text("pro"), MRRCents: nullable.NewNullableWithValue(int64(4900)),
@@ -110,7 +109,8 @@ func batchAsAlone(t *testing.T, n *tenant) {
 		together, err := n.App.Contacts.IdentifyContacts(change.WithCaller(t.Context(), on(n)), items, nil)
 		require.NoError(t, err)
 		for k, item := range items {
-			created := alone(change.WithCaller(t.Context(), on(other)), item.ExternalUserID, item.Traits, i > 0)
+			_, created, err := n.App.Contacts.IdentifyContact(change.WithCaller(t.Context(), on(other)), item.ExternalUserID, item.Traits)
+			require.NoError(t, err)
 			require.NoError(t, together[k].Err)
 			require.Equal(t, created, together[k].Created, "%d: %s", i, item.ExternalUserID)
 			require.Equal(t, i == 0, created)

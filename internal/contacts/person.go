@@ -43,8 +43,7 @@ func (p Person) Check(bad *problem.Fields) {
 // problem.NotFound.
 func (s *Service) Keep(ctx context.Context, c *change.Change, p Person) (*db.Contact, error) {
 	if p.Create && p.ExternalUserID != nil {
-		found, _, err := s.identify(ctx, c, *p.ExternalUserID, Traits{})
-		return found, err
+		return s.identifyOne(ctx, c, *p.ExternalUserID)
 	}
 	var named predicate.Contact
 	field := "contactId"

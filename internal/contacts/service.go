@@ -7,10 +7,8 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 
-	"earshot/ent/db"
 	"earshot/internal/batch"
 	"earshot/internal/change"
-	"earshot/internal/event"
 	"earshot/internal/store"
 )
 
@@ -29,19 +27,18 @@ type Service struct {
 	settings Settings
 
 	// These batchers run the most frequent operations for several callers together.
-	sightings *batch.Keyed[sighting, string, seen]
-	newcomers *change.Group[newContact, db.Contact]
-	learners  *change.Group[learner, db.Contact]
-	imports   *imports
+	sightings  *batch.Keyed[sighting, string, seen]
+	identities *change.Batch[wantedContact, identity]
 }
 
 // New makes the service from its collaborators.
 func New(s *store.Store, changes *change.Runner, settings Settings) *Service {
-	all := &Service{store: s, changes: changes, settings: settings, imports: &imports{}}
-	all.newcomers = change.NewGroup(changes, event.ContactCreated, false, all.insertNewcomers)
-	all.learners = change.NewGroup(changes, event.ContactUpdated, false, all.fillLearners)
+	all := &Service{store: s, changes: changes, settings: settings}
+	all.identities = change.NewBatch(changes, change.Write[wantedContact, identity]{
+		Apply: all.identify, Alone: wantedContact.comesAlone, SkipsHeld: true,
+	})
 	all.sightings = batch.NewKeyed(func(of sighting) *batch.Batcher[string, seen] {
-		return batch.New(change.GroupMax, change.GroupTimeout, func(ctx context.Context, ids []string) ([]seen, error) {
+		return batch.New(change.BatchMax, change.BatchTimeout, func(ctx context.Context, ids []string) ([]seen, error) {
 			return all.see(ctx, of, ids, 0)
 		})
 	})

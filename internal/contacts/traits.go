@@ -76,8 +76,6 @@ type trait interface {
 	told(in *Traits) (value any, specified bool)
 	// known returns the value in a row.
 	known(c *db.Contact) any
-	// give sets the value in a new row.
-	give(c *db.Contact, told any)
 	// filled returns the value that identify stores, given the known and the new value.
 	filled(known, told any) (any, error)
 	same(a, b any) bool
@@ -173,11 +171,6 @@ func (s scalar[T]) told(in *Traits) (any, bool) {
 
 func (s scalar[T]) known(c *db.Contact) any { return orNil(*s.of(c)) }
 
-func (s scalar[T]) give(c *db.Contact, told any) {
-	value := told.(T)
-	*s.of(c) = &value
-}
-
 // Identify never overwrites (specification, Identify rule 2).
 func (s scalar[T]) filled(known, told any) (any, error) {
 	if known != nil {
@@ -214,8 +207,6 @@ func (document) told(in *Traits) (any, bool) {
 }
 
 func (document) known(c *db.Contact) any { return c.Metadata }
-
-func (document) give(c *db.Contact, told any) { c.Metadata = told.(json.RawMessage) }
 
 func (document) filled(known, told any) (any, error) {
 	old, err := metadata.Parse(known.(json.RawMessage))

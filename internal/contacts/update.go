@@ -3,7 +3,6 @@ package contacts
 import (
 	"context"
 
-	"entgo.io/ent/dialect/sql/sqlgraph"
 	"github.com/go-faster/errors"
 	"github.com/oapi-codegen/nullable"
 
@@ -68,7 +67,7 @@ func (s *Service) updateLocked(ctx context.Context, c *change.Change, operation 
 	}
 	c.Audit(operation, old.ID)
 	changed, err := update.SetUpdatedAt(later(store.Now(), old.UpdatedAt)).Save(ctx)
-	if sqlgraph.IsUniqueConstraintError(err) && !store.EndedByOthers(err) {
+	if store.IsExternalIDTaken(err) {
 		return nil, externalIDTaken()
 	}
 	if err != nil {

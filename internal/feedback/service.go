@@ -61,12 +61,12 @@ func New(s *store.Store, changes *change.Runner, people *contacts.Service, setti
 		Apply: all.createComments, Alone: wantedComment.comesAlone, SkipsHeld: true,
 	})
 	all.reads = batch.NewKeyed(func(of publicid.Organization) *batch.Batcher[publicid.Post, *store.ListedPost] {
-		return batch.New(change.GroupMax, readTimeout, func(ctx context.Context, ids []publicid.Post) ([]*store.ListedPost, error) {
+		return batch.New(change.BatchMax, readTimeout, func(ctx context.Context, ids []publicid.Post) ([]*store.ListedPost, error) {
 			return all.loadPosts(ctx, of, ids)
 		})
 	})
 	all.pages = batch.NewKeyed(func(of pageKey) *batch.Batcher[checkedPostQuery, placedPage] {
-		return batch.New(change.GroupMax, readTimeout, func(ctx context.Context, asked []checkedPostQuery) ([]placedPage, error) {
+		return batch.New(change.BatchMax, readTimeout, func(ctx context.Context, asked []checkedPostQuery) ([]placedPage, error) {
 			return all.readPage(ctx, of, asked)
 		})
 	})

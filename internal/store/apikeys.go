@@ -36,14 +36,14 @@ func (s *Store) KeysWithOwners(ctx context.Context, hashes [][]byte) ([]*db.APIK
 		return nil, nil, err
 	}
 	defer conn.Release()
-	p := &Pipeline{conn: conn, queued: &pgx.Batch{}}
+	b := &pgx.Batch{}
 	var keys []*db.APIKey
 	var users []*db.User
 	var organizations []*db.Organization
-	collect(p, &keys, pgx.RowToAddrOfStructByNameLax[db.APIKey], keysSQL, hashes)
-	collect(p, &users, pgx.RowToAddrOfStructByNameLax[db.User], keyUsersSQL, hashes)
-	collect(p, &organizations, pgx.RowToAddrOfStructByNameLax[db.Organization], organizationsSQL, hashes)
-	if err := p.Send(ctx); err != nil {
+	collect(b, &keys, pgx.RowToAddrOfStructByNameLax[db.APIKey], keysSQL, hashes)
+	collect(b, &users, pgx.RowToAddrOfStructByNameLax[db.User], keyUsersSQL, hashes)
+	collect(b, &organizations, pgx.RowToAddrOfStructByNameLax[db.Organization], organizationsSQL, hashes)
+	if err := conn.SendBatch(ctx, b).Close(); err != nil {
 		return nil, nil, errors.Wrap(err, "load API keys")
 	}
 	member := make(map[publicid.User]*db.User, len(users))
@@ -58,6 +58,14 @@ func (s *Store) KeysWithOwners(ctx context.Context, hashes [][]byte) ([]*db.APIK
 		byID[o.ID] = o
 	}
 	return keys, byID, nil
+}
+
+// collect queues a query whose rows go into a slice once the batch is sent.
+func collect[T any](onto *pgx.Batch, into *[]T, scan pgx.RowToFunc[T], query string, args ...any) {
+	onto.Queue(query, args...).Query(func(rows pgx.Rows) (err error) {
+		*into, err = pgx.CollectRows(rows, scan)
+		return err
+	})
 }
 
 const noteKeyUsesSQL = `

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	entsql "entgo.io/ent/dialect/sql"
 	"github.com/go-faster/errors"
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -96,50 +97,55 @@ func complete(told []string, most int) string {
 	return strings.Join(all, " AND ")
 }
 
-var insertContactsSQL = withEvents(`
-WITH made AS (
-  INSERT INTO contacts (organization_id, id, external_user_id, email, email_hash, name, plan, mrr_cents, currency, metadata,
-    source, consent_basis, created_at, updated_at, first_seen_at, last_seen_at)
-  SELECT $1::uuid, c.*, c.created_at, c.created_at, c.created_at
-  FROM unnest($2::uuid[], $3::text[], $4::text[], $5::bytea[], $6::text[], $7::text[], $8::bigint[], $9::text[], $10::json[],
-    $11::text[], $12::text[], $13::timestamptz[])
-    c(id, external_user_id, email, email_hash, name, plan, mrr_cents, currency, metadata, source, consent_basis, created_at)
-  ON CONFLICT DO NOTHING
-  RETURNING id
-)`, 14)
-
-// InsertContacts inserts new contacts, each with its event. Made receives the ids of the inserted
-// ones: a contact whose external id is taken is not inserted.
-func (p *Pipeline) InsertContacts(contacts []*db.Contact, h *Happened, made *[]uuid.UUID) {
-	n := len(contacts)
-	ids, hashes, at := make(uuidArray, n), make([][]byte, n), make([]time.Time, n)
-	externalIDs, emails, names, plans := make([]*string, n), make([]*string, n), make([]*string, n), make([]*string, n)
-	revenues, currencies, metadata := make([]*int64, n), make([]*string, n), make([]string, n)
-	sources, bases := make([]string, n), make([]string, n)
-	for i, c := range contacts {
-		ids[i], externalIDs[i], emails[i], names[i], plans[i] = rawID(c.ID), c.ExternalUserID, c.Email, c.Name, c.Plan
-		revenues[i], currencies[i], metadata[i] = c.MrrCents, c.Currency, string(c.Metadata)
-		sources[i], bases[i], at[i] = c.Source, c.ConsentBasis, c.CreatedAt
-		if c.EmailHash != nil {
-			hashes[i] = *c.EmailHash
-		}
-	}
-	collect(p, made, pgx.RowTo[uuid.UUID], insertContactsSQL, append([]any{
-		p.of, ids, externalIDs, emails, hashes, names, plans, revenues, currencies, metadata, sources, bases, at,
-	}, h.args()...)...)
+// FoundContact is the answer of LockContacts for an external id. It has the contact if the
+// transaction has locked it.
+type FoundContact struct {
+	db.Contact
+	Wanted string `sql:"wanted"`
+	// There is true if the contact exists. Large is true if it was skipped because of its metadata.
+	There bool `sql:"there"`
+	Large bool `sql:"large"`
 }
 
-var lockContactsSQL = `
-SELECT c.* FROM unnest((SELECT $2::text[])) w(external_user_id), LATERAL (
-  SELECT ` + contactColumns + ` FROM contacts
-  WHERE organization_id = $1 AND external_user_id = w.external_user_id AND octet_length(metadata::text) <= $3
-  LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
-) c`
+// Locked reports whether the transaction has locked the contact.
+func (f *FoundContact) Locked() bool { return !f.ID.IsZero() }
 
-// LockContacts finds contacts by their external ids and locks them. It skips contacts that another
-// transaction has locked and contacts with more than most bytes of metadata.
-func (p *Pipeline) LockContacts(ids []string, most int, found *[]*db.Contact) {
-	collect(p, found, pgx.RowToAddrOfStructByNameLax[db.Contact], lockContactsSQL, p.of, ids, most)
+var lockContactsSQL = `
+SELECT w.external_user_id AS wanted, w.id IS NOT NULL AS there, coalesce(w.large, false) AS large, c.* FROM (
+  SELECT t.external_user_id, s.id, s.large FROM unnest((SELECT $2::text[])) t(external_user_id) LEFT JOIN LATERAL (
+    SELECT id, $3 > 0 AND octet_length(metadata::text) > $3 AS large FROM contacts
+    WHERE organization_id = $1 AND external_user_id = t.external_user_id LIMIT 1
+  ) s ON true ORDER BY s.id
+) w LEFT JOIN LATERAL (
+  SELECT ` + contactColumns + ` FROM contacts
+  WHERE NOT w.large AND organization_id = $1 AND id = w.id AND external_user_id = w.external_user_id LIMIT 1 FOR NO KEY UPDATE%s
+) c ON true`
+
+// LockContacts finds contacts by their external ids, and locks them in the order of their ids. It
+// skips contacts with more than most bytes of metadata; 0 is no limit. It skips contacts that other
+// transactions hold if skipHeld is set.
+func LockContacts(
+	ctx context.Context, tx *db.Tx, of publicid.Organization, ids []string, most int, skipHeld bool,
+) ([]*FoundContact, error) {
+	skip := ""
+	if skipHeld {
+		skip = " SKIP LOCKED"
+	}
+	var found []*FoundContact
+	if err := scanAll(ctx, tx, &found, fmt.Sprintf(lockContactsSQL, skip), of, ids, most); err != nil {
+		return nil, errors.Wrap(err, "lock the contacts")
+	}
+	return found, nil
+}
+
+// scanAll runs a query and appends its rows to the slice into points to.
+func scanAll(ctx context.Context, tx *db.Tx, into any, query string, args ...any) error {
+	rows, err := tx.QueryContext(ctx, query, args...) //nolint:rowserrcheck // ScanSlice checks it
+	if err != nil {
+		return err
+	}
+	defer func() { _ = rows.Close() }()
+	return entsql.ScanSlice(rows, into)
 }
 
 // Columns that a row doesn't contain keep their values. The statement sets only columns that some
@@ -169,7 +175,7 @@ UPDATE votes v SET mrr_cents = p.mrr_cents, currency = p.currency FROM voted p W
   AND (v.mrr_cents, v.currency) IS DISTINCT FROM (p.mrr_cents, p.currency)`
 
 // UpdateContacts sets columns of locked contacts by their ids and returns the contacts.
-func (p *Pipeline) UpdateContacts(rows []map[string]any, updated *[]*db.Contact) error {
+func UpdateContacts(ctx context.Context, tx *db.Tx, of publicid.Organization, rows []map[string]any) ([]*db.Contact, error) {
 	set := map[string]string{}
 	for _, row := range rows {
 		for column := range row {
@@ -177,16 +183,22 @@ func (p *Pipeline) UpdateContacts(rows []map[string]any, updated *[]*db.Contact)
 		}
 	}
 	delete(set, contact.FieldID)
+	if set[contact.FieldMrrCents] != "" || set[contact.FieldCurrency] != "" {
+		if err := CopyRevenues(ctx, tx, of, rows); err != nil {
+			return nil, err
+		}
+	}
 	text, err := encodeRows(rows)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if set[contact.FieldMrrCents] != "" || set[contact.FieldCurrency] != "" {
-		p.queued.Queue(tellVotesSQL, p.of, text)
+	var updated []*db.Contact
+	err = scanAll(ctx, tx, &updated, fmt.Sprintf(updateContactsSQL,
+		strings.Join(slices.Sorted(maps.Values(set)), ", "), "c."+strings.Join(contact.Columns, ", c.")), of, text)
+	if err != nil {
+		return nil, errors.Wrap(err, "update the contacts")
 	}
-	collect(p, updated, pgx.RowToAddrOfStructByNameLax[db.Contact], fmt.Sprintf(updateContactsSQL,
-		strings.Join(slices.Sorted(maps.Values(set)), ", "), "c."+strings.Join(contact.Columns, ", c.")), p.of, text)
-	return nil
+	return updated, nil
 }
 
 // CopyRevenues copies the next revenue of locked contacts to their votes, before UPDATE statements of
@@ -200,18 +212,6 @@ func CopyRevenues(ctx context.Context, tx *db.Tx, of publicid.Organization, rows
 		return errors.Wrap(err, "copy the revenue to votes")
 	}
 	return nil
-}
-
-const (
-	lockOrganizationSQL = `SELECT FROM organizations WHERE id = $1 FOR NO KEY UPDATE`
-	countContactsSQL    = `SELECT count(*) FROM contacts WHERE organization_id = $1`
-)
-
-// LockAndCountContacts locks the organization and then counts its contacts. The lock serializes the
-// changes that are subject to a limit of the organization.
-func (p *Pipeline) LockAndCountContacts(n *int) {
-	p.queued.Queue(lockOrganizationSQL, p.of)
-	p.queued.Queue(countContactsSQL, p.of).QueryRow(func(row pgx.Row) error { return row.Scan(n) })
 }
 
 func encodeRows(rows []map[string]any) (string, error) {
@@ -236,14 +236,4 @@ func Columns(id uuid.UUID, m db.Mutation) map[string]any {
 		all[column] = value
 	}
 	return all
-}
-
-var insertEventsSQL = withEvents("WITH made AS (SELECT unnest($2::uuid[]) AS id)", 3)
-
-// InsertEvents records the events of rows that were inserted earlier in the transaction.
-func (p *Pipeline) InsertEvents(of []uuid.UUID, h *Happened) {
-	if len(h.events) == 0 {
-		return
-	}
-	p.queued.Queue(insertEventsSQL, append([]any{p.of, of}, h.args()...)...)
 }

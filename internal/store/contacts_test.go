@@ -104,3 +104,65 @@ func TestAContactThatCanBeToldATraitIsLeftToTheTransaction(t *testing.T) {
 	bare.Update().SetEmail("a@example.com").SetName("Ada").SetPlan("pro").SetMrrCents(1).SetCurrency("EUR").ExecX(ctx)
 	require.NotNil(t, see(t, s, organization, "bare", at.Add(time.Hour), "email", "name", "plan", "mrr_cents", "currency"))
 }
+
+func TestContactsAreLockedByTheirExternalIDs(t *testing.T) {
+	t.Parallel()
+	s := testkit.Store(t)
+	ctx, organization := newOrganization(t, s)
+	create := func(id, metadata string) *db.ContactCreate {
+		return s.Client().Contact.Create().SetExternalUserID(id).SetMetadata(json.RawMessage(metadata)).
+			SetSource("identify").SetConsentBasis("sdk_identify").SetFirstSeenAt(time.Now()).SetLastSeenAt(time.Now())
+	}
+	create("bare", `{}`).ExecX(ctx)
+	create("full", `{"z":1,"a":2}`).SetEmail("ada@example.com").SetEmailHash([]byte("hash")).SetName("Ada").SetPlan("pro").
+		SetMrrCents(4900).SetCurrency("EUR").ExecX(ctx)
+	create("large", `{"a":"0123456789"}`).ExecX(ctx)
+	held := create("held", `{}`).SaveX(ctx)
+	ids := []string{"large", "nobody", "held", "full", "bare"}
+	lock := func(tx *db.Tx, skip bool) map[string]*store.FoundContact {
+		found, err := store.LockContacts(ctx, tx, organization, ids, len(`{"z":1,"a":2}`), skip)
+		require.NoError(t, err)
+		byID := map[string]*store.FoundContact{}
+		for _, f := range found {
+			byID[f.Wanted] = f
+		}
+		require.Len(t, byID, len(ids))
+		return byID
+	}
+	require.NoError(t, s.InTx(ctx, func(other *db.Tx) error {
+		other.Contact.UpdateOne(held).SetName("Held").ExecX(ctx)
+		return s.InTx(ctx, func(tx *db.Tx) error {
+			found := lock(tx, true)
+			require.Equal(t, []bool{false, false}, []bool{found["nobody"].There, found["nobody"].Locked()})
+			require.Equal(t, []bool{true, true, false}, []bool{found["large"].There, found["large"].Large, found["large"].Locked()})
+			require.Equal(t, []bool{true, false, false}, []bool{found["held"].There, found["held"].Large, found["held"].Locked()})
+			var rows []map[string]any
+			for _, name := range []string{"bare", "full"} {
+				require.True(t, found[name].Locked())
+				requireReadAsByEnt(ctx, t, tx, &found[name].Contact)
+				rows = append(rows, store.Columns(found[name].ID.UUID(), tx.Contact.UpdateOneID(found[name].ID).SetName(name+"'s").Mutation()))
+			}
+			updated, err := store.UpdateContacts(ctx, tx, organization, rows)
+			require.NoError(t, err)
+			require.Len(t, updated, 2)
+			for _, c := range updated {
+				require.Equal(t, *c.ExternalUserID+"'s", *c.Name)
+				requireReadAsByEnt(ctx, t, tx, c)
+			}
+			return nil
+		})
+	}))
+	require.NoError(t, s.InTx(ctx, func(tx *db.Tx) error {
+		require.Equal(t, "Held", *lock(tx, false)["held"].Name)
+		return nil
+	}))
+}
+
+func requireReadAsByEnt(ctx context.Context, t *testing.T, tx *db.Tx, c *db.Contact) {
+	t.Helper()
+	read := tx.Contact.GetX(ctx, c.ID)
+	if read.EmailHash != nil && *read.EmailHash == nil {
+		read.EmailHash = nil // Ent returns a pointer to nil for null
+	}
+	require.Equal(t, fields(t, read), fields(t, c))
+}

@@ -48,9 +48,6 @@ func (*RecordedError) Error() string { return "the idempotency key has a record"
 // The lock comes before the read of the records. In the other order, the transaction would miss a
 // record that is committed in between. The lock is only tried, never waited for, and it ends with
 // the transaction.
-//
-// The row that a record is about is looked up by its id with LIMIT 1. EXISTS might scan whole
-// tables, with a plan that was kept from when the tables were small.
 const (
 	lockKeysSQL = `SELECT pg_try_advisory_xact_lock(k) FROM unnest($1::bigint[]) WITH ORDINALITY AS u(k, n) ORDER BY n`
 	recordsSQL  = `
@@ -59,9 +56,7 @@ WHERE organization_id = $1 AND id = ANY ((SELECT $2::bytea[])::bytea[]) AND crea
 	insertRecordsSQL = `
 INSERT INTO idempotency_records AS r (organization_id, id, created_at, fingerprint, status, answer, subjects)
 SELECT $1::uuid, n.id, $2, n.fingerprint, n.status, n.answer, n.subjects::uuid[]
-FROM unnest($3::bytea[], $4::bytea[], $5::int[], $6::bytea[], $7::uuid[], $8::text[]) n(id, fingerprint, status, answer, about, subjects)
-WHERE n.about IS NULL OR coalesce((SELECT true FROM posts WHERE id = n.about LIMIT 1),
-  (SELECT true FROM votes WHERE id = n.about LIMIT 1), (SELECT true FROM comments WHERE id = n.about LIMIT 1))
+FROM unnest($3::bytea[], $4::bytea[], $5::int[], $6::bytea[], $7::text[]) n(id, fingerprint, status, answer, subjects)
 ON CONFLICT (id) DO UPDATE SET created_at = excluded.created_at, fingerprint = excluded.fingerprint,
   status = excluded.status, answer = excluded.answer, subjects = excluded.subjects`
 )
@@ -123,19 +118,6 @@ func (l *KeyLook) Taken() map[[32]byte]error {
 	return taken
 }
 
-// LookForKeys locks keys for the transaction and reads their records. The result is available after
-// the statements are sent.
-func (p *Pipeline) LookForKeys(of publicid.Organization, keys []IdempotencyKey) *KeyLook {
-	look := &KeyLook{}
-	look.queue(p.queued, of, keys)
-	return look
-}
-
-// KeepAnswers inserts the records of keys that LookForKeys looked up and that are not taken.
-func (p *Pipeline) KeepAnswers(of publicid.Organization, answers []KeptAnswer) {
-	queueRecords(p.queued, of, answers)
-}
-
 // KeptAnswer is a record to insert.
 type KeptAnswer struct {
 	Key    IdempotencyKey
@@ -143,23 +125,17 @@ type KeptAnswer struct {
 	Answer []byte
 	// Subjects are the ids of contacts, members, posts and comments that the answer contains.
 	Subjects []uuid.UUID
-	// About is the row that the request inserts, if any. The record is only inserted if that row
-	// exists.
-	About uuid.UUID
 }
 
 func queueRecords(onto *pgx.Batch, of publicid.Organization, answers []KeptAnswer) {
 	n := len(answers)
-	ids, prints, bodies, states, about := make([][]byte, n), make([][]byte, n), make([][]byte, n), make([]int, n), make(uuidArray, n)
+	ids, prints, bodies, states := make([][]byte, n), make([][]byte, n), make([][]byte, n), make([]int, n)
 	subjects := make([]*string, n)
 	for i, a := range answers {
 		ids[i], prints[i], states[i], bodies[i] = a.Key.ID[:], a.Key.Fingerprint[:], a.Status, a.Answer
-		if a.About != uuid.Nil {
-			about[i].Bytes, about[i].Valid = a.About, true
-		}
 		subjects[i] = arrayOf(a.Subjects)
 	}
-	onto.Queue(insertRecordsSQL, of.UUID().String(), Now(), ids, prints, states, bodies, about, subjects)
+	onto.Queue(insertRecordsSQL, of.UUID().String(), Now(), ids, prints, states, bodies, subjects)
 }
 
 // arrayOf returns a Postgres array literal. It returns nil for an empty array, which the index

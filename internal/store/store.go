@@ -106,6 +106,17 @@ func (s *Store) Close() {
 	s.pool.Close()
 }
 
+// acquire waits for a connection no longer than connectionTimeout, as connector does.
+func (s *Store) acquire(ctx context.Context) (*pgxpool.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, connectionTimeout)
+	defer cancel()
+	conn, err := s.pool.Acquire(ctx)
+	if err != nil {
+		return nil, errors.Wrap(err, "wait for a connection")
+	}
+	return conn, nil
+}
+
 // Ping makes sure that the database answers.
 func (s *Store) Ping(ctx context.Context) error {
 	if err := s.pool.Ping(ctx); err != nil {
@@ -139,7 +150,16 @@ const (
 //   - A contact's address changes. Triggers rewrite the hash of its votes and of its guest user, without
 //     a lock of the post.
 //   - Another post takes a slug between the search for a free one and the insert.
-var followed = []string{"vote_post_id_email_hash", "user_organization_id_email_hash", "post_board_id_slug"}
+//   - Another request inserts a contact with the same external id.
+var followed = []string{"vote_post_id_email_hash", "user_organization_id_email_hash", "post_board_id_slug", externalIDIndex}
+
+const externalIDIndex = "contact_organization_id_external_user_id"
+
+// IsExternalIDTaken reports whether a statement failed because another contact has the external id.
+func IsExternalIDTaken(err error) bool {
+	var failed *pgconn.PgError
+	return errors.As(err, &failed) && failed.Code == uniqueViolation && failed.ConstraintName == externalIDIndex
+}
 
 // EndedByOthers reports whether the database ended a transaction because of a concurrent one.
 func EndedByOthers(err error) bool { return deadlocked(err) || overtaken(err) }

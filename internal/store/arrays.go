@@ -1,0 +1,28 @@
+package store
+
+import (
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgtype"
+)
+
+// uuidArray is an array that pgx encodes without reflection and without text.
+type uuidArray = pgtype.FlatArray[pgtype.UUID]
+
+func raw[ID interface{ UUID() uuid.UUID }](ids []ID) uuidArray {
+	all := make(uuidArray, len(ids))
+	for i, id := range ids {
+		all[i] = rawID(id)
+	}
+	return all
+}
+
+func rawID[ID interface{ UUID() uuid.UUID }](id ID) pgtype.UUID {
+	return pgtype.UUID{Bytes: id.UUID(), Valid: true}
+}
+
+func maybe[ID interface{ UUID() uuid.UUID }](id *ID) pgtype.UUID {
+	if id == nil {
+		return pgtype.UUID{}
+	}
+	return rawID(*id)
+}
