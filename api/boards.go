@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"net/http"
 
 	"earshot/api/gen"
 	"earshot/ent/db"
@@ -29,12 +30,16 @@ func (s *server) CreateBoard(ctx context.Context, r gen.CreateBoardRequestObject
 	if r.Body.Moderated != nil {
 		in.Moderated = *r.Body.Moderated
 	}
-	b, err := s.Feedback.CreateBoard(ctx, in)
+	b, err := s.Feedback.CreateBoard(ctx, in, request(ctx, http.StatusOK, createdBoard))
 	if err != nil {
 		return nil, err
 	}
 	change.Touch(ctx, "boardId", b.ID)
-	return gen.CreateBoard200JSONResponse{Data: board(b)}, nil
+	return createdBoard(b), nil
+}
+
+func createdBoard(b *db.Board) gen.CreateBoard200JSONResponse {
+	return gen.CreateBoard200JSONResponse{Data: board(b)}
 }
 
 func (s *server) GetBoard(ctx context.Context, r gen.GetBoardRequestObject) (gen.GetBoardResponseObject, error) {
@@ -51,12 +56,11 @@ func foundBoard(b *db.Board) gen.GetBoard200JSONResponse {
 }
 
 func (s *server) UpdateBoard(ctx context.Context, r gen.UpdateBoardRequestObject) (gen.UpdateBoardResponseObject, error) {
-	ctx = matching(ctx, foundBoard)
 	id := publicid.Read[publicid.Board](r.BoardID)
 	b, err := s.Feedback.UpdateBoard(ctx, id, feedback.BoardPatch{
 		Name: r.Body.Name, Slug: r.Body.Slug, Description: r.Body.Description,
 		ShowChangelog: r.Body.ShowChangelog, ShowRoadmap: r.Body.ShowRoadmap, Public: r.Body.Public, Moderated: r.Body.Moderated,
-	})
+	}, conditional(ctx, http.StatusOK, foundBoard, foundBoard))
 	if err != nil {
 		return nil, err
 	}
@@ -64,12 +68,14 @@ func (s *server) UpdateBoard(ctx context.Context, r gen.UpdateBoardRequestObject
 }
 
 func (s *server) DeleteBoard(ctx context.Context, r gen.DeleteBoardRequestObject) (gen.DeleteBoardResponseObject, error) {
-	ctx = matching(ctx, foundBoard)
 	id := publicid.Read[publicid.Board](r.BoardID)
-	if err := s.Feedback.DeleteBoard(ctx, id, r.Body.ConfirmName); err != nil {
+	gone := func(*db.Board) gen.DeleteBoard200JSONResponse {
+		return gen.DeleteBoard200JSONResponse{Data: deleted(id)}
+	}
+	if err := s.Feedback.DeleteBoard(ctx, id, r.Body.ConfirmName, conditional(ctx, http.StatusOK, gone, foundBoard)); err != nil {
 		return nil, err
 	}
-	return gen.DeleteBoard200JSONResponse{Data: deleted(id)}, nil
+	return gone(nil), nil
 }
 
 func board(b *db.Board) gen.Board {

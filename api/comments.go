@@ -19,9 +19,7 @@ func (s *server) CreateComment(ctx context.Context, r gen.CreateCommentRequestOb
 	c, err := s.Feedback.CreateComment(ctx, on, feedback.NewComment{
 		Body: feedback.Body{JSON: r.Body.Body.JSON, Text: r.Body.Body.Text}, ParentID: valueOf(r.Body.ParentID),
 		By: person(r.Body.ContactID, r.Body.ExternalUserID, r.Body.CreateContact),
-	}, request(ctx, func(c *db.Comment, w http.ResponseWriter) error {
-		return createdComment(c).VisitCreateCommentResponse(w)
-	}))
+	}, request(ctx, http.StatusCreated, createdComment))
 	if err != nil {
 		return nil, err
 	}

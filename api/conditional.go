@@ -120,28 +120,36 @@ func plainValue(value any) any {
 	return value
 }
 
-// matching makes a change conditional on the request's If-Match and read-only members, if it has any.
-// The change then fails unless the resource has one of the tags and the values of the members. The
-// function answer returns the body of the resource's GET.
-func matching[Out, Answer any](ctx context.Context, answer func(found Out) Answer) context.Context {
+// matcher returns the check of the request's If-Match and read-only members, or nil if it has none. The
+// check fails unless the resource has one of the tags and the values of the members. The function answer
+// returns the body of the resource's GET.
+func matcher[Out, Body any](ctx context.Context, answer func(found Out) Body) func(found Out) error {
 	tags, _ := ctx.Value(ifMatchKey{}).([]string)
 	fixed, _ := ctx.Value(readOnlyKey{}).(*readOnly)
 	if tags == nil && fixed == nil {
-		return ctx
+		return nil
 	}
-	return change.OnlyIf(ctx, func(found Out) error {
-		var body bytes.Buffer
-		if err := json.NewEncoder(&body).Encode(answer(found)); err != nil { // the same encoding as in the generated code
-			return errors.Wrap(err, "encode the resource")
+	return func(found Out) error {
+		body, err := encoded(answer(found))
+		if err != nil {
+			return err
 		}
-		if tags != nil && tags[0] != etag.Any && !slices.Contains(tags, etag.Of(body.Bytes())) {
+		if tags != nil && tags[0] != etag.Any && !slices.Contains(tags, etag.Of(body)) {
 			return problem.New(problem.PreconditionFailed, "The resource isn't any more what If-Match says; read it again.")
 		}
 		if fixed != nil {
-			return fixed.judge(body.Bytes())
+			return fixed.judge(body)
 		}
 		return nil
-	})
+	}
+}
+
+// matching is matcher for use cases that find the check in the context.
+func matching[Out, Body any](ctx context.Context, answer func(found Out) Body) context.Context {
+	if match := matcher(ctx, answer); match != nil {
+		return change.OnlyIf(ctx, match)
+	}
+	return ctx
 }
 
 // tag adds an ETag to the answers that have one in the contract. It answers 304 if the client

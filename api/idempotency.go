@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"net/http"
 	"unicode/utf8"
 
 	"github.com/gin-gonic/gin"
+	"github.com/go-faster/errors"
 
 	"earshot/api/contract"
 	"earshot/internal/change"
@@ -101,21 +103,42 @@ func (s *server) replay(c *gin.Context, a change.Answer) {
 	c.Abort()
 }
 
-// request returns the idempotency key of a request, if it has one, with the function that writes the
-// answer.
-func request[R any](ctx context.Context, visit func(out R, w http.ResponseWriter) error) change.Request[R] {
+// request returns the idempotency key of a request, if it has one, with the answer to store. The
+// operation answers with this status and body.
+func request[R, Body any](ctx context.Context, status int, answer func(R) Body) change.Request[R] {
+	return requestOf(ctx, func(out R) (int, any) { return status, answer(out) })
+}
+
+// requestOf is request for an operation with several successful statuses.
+func requestOf[R any](ctx context.Context, answer func(R) (status int, body any)) (q change.Request[R]) {
 	key, ok := ctx.Value(idempotencyKey{}).(idempotencyKey)
 	if !ok {
-		return change.Request[R]{}
+		return q
 	}
-	return change.Request[R]{
-		Key: &change.Key{ID: key.id, Fingerprint: key.fingerprint},
-		Answer: func(out R) (change.Answer, error) {
-			w := &recorder{Answer: Answer{Status: http.StatusOK, Header: http.Header{}}}
-			err := visit(out, w)
-			return change.Answer{Status: w.Status, Body: w.Body}, err
-		},
+	q.Key = &change.Key{ID: key.id, Fingerprint: key.fingerprint}
+	q.Answer = func(out R) (change.Answer, error) {
+		status, body := answer(out)
+		text, err := encoded(body)
+		return change.Answer{Status: status, Body: text}, err
 	}
+	return q
+}
+
+// conditional is request for an operation with preconditions. found returns the body of the
+// resource's GET.
+func conditional[R, Body, Found any](ctx context.Context, status int, answer func(R) Body, found func(R) Found) change.Request[R] {
+	q := request(ctx, status, answer)
+	q.Match = matcher(ctx, found)
+	return q
+}
+
+// encoded encodes a body as the generated code does.
+func encoded(body any) ([]byte, error) {
+	var text bytes.Buffer
+	if err := json.NewEncoder(&text).Encode(body); err != nil {
+		return nil, errors.Wrap(err, "encode the resource")
+	}
+	return text.Bytes(), nil
 }
 
 // heldWriter holds an answer back.

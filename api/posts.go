@@ -21,9 +21,7 @@ func (s *server) CreatePost(ctx context.Context, r gen.CreatePostRequestObject) 
 	if r.Body.TagIDs != nil {
 		in.TagIDs = *r.Body.TagIDs
 	}
-	p, err := s.Feedback.CreatePost(ctx, on, in, request(ctx, func(p *feedback.Post, w http.ResponseWriter) error {
-		return createdPost(p).VisitCreatePostResponse(w)
-	}))
+	p, err := s.Feedback.CreatePost(ctx, on, in, request(ctx, http.StatusCreated, createdPost))
 	if err != nil {
 		return nil, err
 	}

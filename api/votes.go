@@ -16,8 +16,11 @@ import (
 
 func (s *server) CastVote(ctx context.Context, r gen.CastVoteRequestObject) (gen.CastVoteResponseObject, error) {
 	on := publicid.Read[publicid.Post](r.PostID)
-	v, err := s.Feedback.CastVote(ctx, on, voter(r.Body), request(ctx, func(v *feedback.CastVote, w http.ResponseWriter) error {
-		return cast(v).VisitCastVoteResponse(w)
+	v, err := s.Feedback.CastVote(ctx, on, voter(r.Body), requestOf(ctx, func(v *feedback.CastVote) (int, any) {
+		if v.Fresh {
+			return http.StatusCreated, cast(v)
+		}
+		return http.StatusOK, cast(v)
 	}))
 	if err != nil {
 		return nil, err

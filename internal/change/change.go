@@ -22,6 +22,8 @@ type Change struct {
 	// them.
 	Waits    bool
 	settings Settings
+	// judged is true once the use case has looked at the request's precondition.
+	judged bool
 
 	recorded   []store.EventRow
 	audited    []audited

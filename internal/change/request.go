@@ -1,17 +1,111 @@
 package change
 
-import "earshot/internal/store"
+import (
+	"context"
+
+	"github.com/go-faster/errors"
+
+	"earshot/ent/db"
+	"earshot/internal/store"
+	"earshot/internal/telemetry"
+)
 
 // Key is the idempotency key of a request. ID is a hash of the key and its scope. Fingerprint is a
 // hash of the request.
 type Key = store.IdempotencyKey
 
-// Request has the parts of a request that decide whether a use case takes effect. The zero value is
-// a request without conditions.
+// Request has the conditions of a request for its use case, whose result is R. The zero value has no
+// conditions.
 type Request[R any] struct {
 	// Key is nil for a request without an idempotency key.
 	Key *Key
 	// Answer encodes the result as the answer. A request with a Key needs it: the answer is stored in
 	// the transaction of the change.
 	Answer func(R) (Answer, error)
+	// Match returns an error unless the resource meets the precondition, for example If-Match. It is
+	// nil for a request without one.
+	Match func(R) error
+}
+
+// Judge checks the locked resource against the precondition, if there is one. Run fails for a use
+// case that does not call it.
+func (q Request[R]) Judge(c *Change, found R) error {
+	return q.JudgeLoaded(c, func() (R, error) { return found, nil })
+}
+
+// JudgeLoaded is Judge for a use case that needs less of the resource than the precondition does.
+// It calls load only if there is a precondition.
+func (q Request[R]) JudgeLoaded(c *Change, load func() (R, error)) error {
+	if q.Match == nil {
+		return nil
+	}
+	c.judged = true
+	found, err := load()
+	if err != nil {
+		return err
+	}
+	return q.Match(found)
+}
+
+// Run runs fn in one transaction for the context's caller and dispatches its effects after the
+// commit. It refuses if the organization may not write, or if it waits too long for the
+// organization's other changes. If the database aborts the transaction because of others, for
+// example in a deadlock, fn runs again from its start. A request whose key was used before gets a
+// ReplayedError.
+func Run[R any](ctx context.Context, r *Runner, q Request[R], fn func(c *Change) (R, error)) (out R, err error) {
+	if err := MayWrite(CallerOf(ctx)); err != nil {
+		return out, err
+	}
+	return RunUnpaid(ctx, r, q, fn)
+}
+
+// RunUnpaid is Run that also works in the read-only billing state. It serves use cases that only
+// stop something, such as a leaked key or a webhook.
+func RunUnpaid[R any](ctx context.Context, r *Runner, q Request[R], fn func(c *Change) (R, error)) (out R, err error) {
+	caller := CallerOf(ctx)
+	release, err := r.store.AcquireTransaction(ctx, caller.Organization.ID)
+	if err != nil {
+		return out, busy(err)
+	}
+	defer release()
+	ctx, span := telemetry.Span(ctx, "commit")
+	defer span.End()
+	var keys []Key
+	if q.Key != nil {
+		keys = []Key{*q.Key}
+	}
+	c := &Change{}
+	err = r.store.InTxWithKeys(ctx, caller.Organization.ID, keys, func(tx *db.Tx, taken map[[32]byte]error) ([]store.KeptAnswer, error) {
+		if q.Key != nil && taken[q.Key.ID] != nil {
+			return nil, r.taken(*q.Key, taken[q.Key.ID])
+		}
+		*c = Change{Tx: tx, Caller: caller, Waits: true, settings: r.settings}
+		var made R
+		if made, err = fn(c); err != nil {
+			return nil, err
+		}
+		if q.Match != nil && !c.judged {
+			return nil, errors.New("a use case changes something without a look at the precondition")
+		}
+		var kept []store.KeptAnswer
+		if q.Key != nil {
+			a, err := q.Answer(made)
+			if err != nil {
+				return nil, err
+			}
+			kept = append(kept, r.keptAnswer(*q.Key, a))
+		}
+		out = made
+		_, err := c.finish(ctx)
+		return kept, err
+	})
+	if err == nil || store.Unknown(err) {
+		r.dispatchOf(ctx, c)
+		touchDeliveries(ctx, c.deliveries)
+	}
+	if err != nil {
+		var none R
+		return none, err
+	}
+	return out, nil
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/go-faster/errors"
 
+	"earshot/ent/db"
 	"earshot/ent/db/board"
 	"earshot/ent/db/changelogentry"
 	"earshot/ent/db/comment"
@@ -19,36 +20,37 @@ import (
 // DeleteBoard removes an empty board. The caller repeats the board's name to confirm. Another name
 // is problem.Validation. Remaining posts, entries or tags are problem.Conflict with their numbers.
 // Posts that were deleted before are now removed from the database.
-func (s *Service) DeleteBoard(ctx context.Context, id publicid.Board, confirmName string) error {
+func (s *Service) DeleteBoard(ctx context.Context, id publicid.Board, confirmName string, q change.Request[*db.Board]) error {
 	var bad problem.Fields
 	bad.Text("confirmName", confirmName, 1, maxBoardName)
 	if err := bad.Err(); err != nil {
 		return err
 	}
-	return s.changes.Run(ctx, func(c *change.Change) error {
+	_, err := change.Run(ctx, s.changes, q, func(c *change.Change) (*db.Board, error) {
 		// New posts, entries and tags lock the board, so the counts below are final.
 		found, err := onlyBoard(ctx, c.Board.Query().Where(board.ID(id)).ForUpdate())
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if err := change.Judge(ctx, found); err != nil {
-			return err
+		if err := q.Judge(c, found); err != nil {
+			return nil, err
 		}
 		if confirmName != found.Name {
-			return problem.Invalid("confirmName", "match", "is not the board's name")
+			return nil, problem.Invalid("confirmName", "match", "is not the board's name")
 		}
 		if err := mustBeEmpty(ctx, c, id); err != nil {
-			return err
+			return nil, err
 		}
 		if err := purgePosts(ctx, c, id); err != nil {
-			return err
+			return nil, err
 		}
 		c.Audit("deleteBoard", id)
 		if err := c.Board.DeleteOne(found).Exec(ctx); err != nil {
-			return errors.Wrap(err, "delete the board")
+			return nil, errors.Wrap(err, "delete the board")
 		}
-		return nil
+		return found, nil
 	})
+	return err
 }
 
 func mustBeEmpty(ctx context.Context, c *change.Change, id publicid.Board) error {

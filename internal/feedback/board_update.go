@@ -40,18 +40,19 @@ func (in *BoardPatch) check() error {
 
 // UpdateBoard changes the fields in the patch. It returns problem.Conflict if another board has the
 // slug.
-func (s *Service) UpdateBoard(ctx context.Context, id publicid.Board, in BoardPatch) (*db.Board, error) {
+func (s *Service) UpdateBoard(
+	ctx context.Context, id publicid.Board, in BoardPatch, q change.Request[*db.Board],
+) (*db.Board, error) {
 	if err := in.check(); err != nil {
 		return nil, err
 	}
-	var changed *db.Board
-	err := s.changes.Run(ctx, func(c *change.Change) error {
+	return change.Run(ctx, s.changes, q, func(c *change.Change) (*db.Board, error) {
 		old, err := onlyBoard(ctx, c.Board.Query().Where(board.ID(id)).ForUpdate(store.NoKeyUpdate))
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if err := change.Judge(ctx, old); err != nil {
-			return err
+		if err := q.Judge(c, old); err != nil {
+			return nil, err
 		}
 		update := c.Board.UpdateOne(old)
 		change.Differs(in.Name, old.Name, update.SetName)
@@ -61,18 +62,17 @@ func (s *Service) UpdateBoard(ctx context.Context, id publicid.Board, in BoardPa
 		change.Differs(in.ShowRoadmap, old.ShowRoadmap, update.SetShowRoadmap)
 		change.Differs(in.Public, old.Public, update.SetPublic)
 		change.Differs(in.Moderated, old.Moderated, update.SetModerated)
-		if changed = old; change.Unchanged(update.Mutation()) {
-			return nil
+		if change.Unchanged(update.Mutation()) {
+			return old, nil
 		}
 		c.Audit("updateBoard", id)
-		changed, err = update.SetUpdatedAt(store.Now()).Save(ctx)
+		changed, err := update.SetUpdatedAt(store.Now()).Save(ctx)
 		if sqlgraph.IsUniqueConstraintError(err) {
-			return slugTaken()
+			return nil, slugTaken()
 		}
 		if err != nil {
-			return errors.Wrap(err, "update the board")
+			return nil, errors.Wrap(err, "update the board")
 		}
-		return nil
+		return changed, nil
 	})
-	return changed, err
 }

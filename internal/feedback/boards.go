@@ -37,7 +37,7 @@ type NewBoard struct {
 }
 
 // CreateBoard makes a board. It returns problem.Conflict if the requested slug is taken.
-func (s *Service) CreateBoard(ctx context.Context, in NewBoard) (*db.Board, error) {
+func (s *Service) CreateBoard(ctx context.Context, in NewBoard, q change.Request[*db.Board]) (*db.Board, error) {
 	in.Name = strings.TrimSpace(in.Name)
 	var bad problem.Fields
 	bad.Shown("name", in.Name, 1, maxBoardName)
@@ -48,8 +48,7 @@ func (s *Service) CreateBoard(ctx context.Context, in NewBoard) (*db.Board, erro
 	if err := bad.Err(); err != nil {
 		return nil, err
 	}
-	var made *db.Board
-	err := s.changes.Run(ctx, func(c *change.Change) error {
+	return change.Run(ctx, s.changes, q, func(c *change.Change) (*db.Board, error) {
 		id, at := publicid.NewBoard(), store.Now()
 		insert := func(name string) (bool, error) {
 			return store.Inserted(c.Board.Create().
@@ -59,14 +58,11 @@ func (s *Service) CreateBoard(ctx context.Context, in NewBoard) (*db.Board, erro
 		}
 		taken := func(name string) (bool, error) { return store.Exists(ctx, c.Board.Query().Where(board.Slug(name))) }
 		if err := withSlug(in.Slug, slug.From(in.Name, "board", maxBoardSlug), maxBoardSlug, taken, insert); err != nil {
-			return err
+			return nil, err
 		}
 		c.Audit("createBoard", id)
-		var err error
-		made, err = c.Board.Get(ctx, id)
-		return err
+		return c.Board.Get(ctx, id)
 	})
-	return made, err
 }
 
 // withSlug inserts under the requested slug, or else under a free slug derived from base.
