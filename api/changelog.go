@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"net/http"
 
 	"earshot/api/gen"
 	"earshot/internal/change"
@@ -31,12 +32,16 @@ func (s *server) CreateChangelogEntry(ctx context.Context, r gen.CreateChangelog
 	if b := postBody(r.Body.Body); b != nil {
 		in.Body = *b
 	}
-	e, err := s.Feedback.CreateEntry(ctx, on, in)
+	e, err := s.Feedback.CreateEntry(ctx, on, in, request(ctx, http.StatusCreated, createdEntry))
 	if err != nil {
 		return nil, err
 	}
 	change.Touch(ctx, "entryId", e.ID)
-	return gen.CreateChangelogEntry201JSONResponse{Data: entry(e)}, nil
+	return createdEntry(e), nil
+}
+
+func createdEntry(e *feedback.Entry) gen.CreateChangelogEntry201JSONResponse {
+	return gen.CreateChangelogEntry201JSONResponse{Data: entry(e)}
 }
 
 func (s *server) GetChangelogEntry(ctx context.Context, r gen.GetChangelogEntryRequestObject) (gen.GetChangelogEntryResponseObject, error) {
@@ -53,12 +58,11 @@ func foundEntry(e *feedback.Entry) gen.GetChangelogEntry200JSONResponse {
 }
 
 func (s *server) UpdateChangelogEntry(ctx context.Context, r gen.UpdateChangelogEntryRequestObject) (gen.UpdateChangelogEntryResponseObject, error) {
-	ctx = matching(ctx, foundEntry)
 	id := publicid.Read[publicid.ChangelogEntry](r.EntryID)
 	e, err := s.Feedback.UpdateEntry(ctx, id, feedback.EntryPatch{
 		Title: r.Body.Title, Slug: r.Body.Slug, Body: postBody(r.Body.Body),
 		Version: r.Body.Version, PublishedAt: r.Body.PublishedAt,
-	})
+	}, conditional(ctx, http.StatusOK, foundEntry, foundEntry))
 	if err != nil {
 		return nil, err
 	}
@@ -66,9 +70,8 @@ func (s *server) UpdateChangelogEntry(ctx context.Context, r gen.UpdateChangelog
 }
 
 func (s *server) ReplaceLinkedPosts(ctx context.Context, r gen.ReplaceLinkedPostsRequestObject) (gen.ReplaceLinkedPostsResponseObject, error) {
-	ctx = matching(ctx, foundEntry)
 	id := publicid.Read[publicid.ChangelogEntry](r.EntryID)
-	e, err := s.Feedback.LinkPosts(ctx, id, r.Body.PostIDs)
+	e, err := s.Feedback.LinkPosts(ctx, id, r.Body.PostIDs, conditional(ctx, http.StatusOK, foundEntry, foundEntry))
 	if err != nil {
 		return nil, err
 	}
@@ -76,12 +79,14 @@ func (s *server) ReplaceLinkedPosts(ctx context.Context, r gen.ReplaceLinkedPost
 }
 
 func (s *server) DeleteChangelogEntry(ctx context.Context, r gen.DeleteChangelogEntryRequestObject) (gen.DeleteChangelogEntryResponseObject, error) {
-	ctx = matching(ctx, foundEntry)
 	id := publicid.Read[publicid.ChangelogEntry](r.EntryID)
-	if err := s.Feedback.DeleteEntry(ctx, id); err != nil {
+	gone := func(*feedback.Entry) gen.DeleteChangelogEntry200JSONResponse {
+		return gen.DeleteChangelogEntry200JSONResponse{Data: deleted(id)}
+	}
+	if err := s.Feedback.DeleteEntry(ctx, id, conditional(ctx, http.StatusOK, gone, foundEntry)); err != nil {
 		return nil, err
 	}
-	return gen.DeleteChangelogEntry200JSONResponse{Data: deleted(id)}, nil
+	return gone(nil), nil
 }
 
 func entry(e *feedback.Entry) gen.ChangelogEntry {

@@ -56,9 +56,9 @@ func foundComment(c *db.Comment) gen.GetComment200JSONResponse {
 }
 
 func (s *server) UpdateComment(ctx context.Context, r gen.UpdateCommentRequestObject) (gen.UpdateCommentResponseObject, error) {
-	ctx = matching(ctx, foundComment)
 	id := publicid.Read[publicid.Comment](r.CommentID)
-	c, err := s.Feedback.UpdateComment(ctx, id, feedback.Body{JSON: r.Body.Body.JSON, Text: r.Body.Body.Text})
+	body := feedback.Body{JSON: r.Body.Body.JSON, Text: r.Body.Body.Text}
+	c, err := s.Feedback.UpdateComment(ctx, id, body, conditional(ctx, http.StatusOK, foundComment, foundComment))
 	if err != nil {
 		return nil, err
 	}
@@ -66,12 +66,14 @@ func (s *server) UpdateComment(ctx context.Context, r gen.UpdateCommentRequestOb
 }
 
 func (s *server) DeleteComment(ctx context.Context, r gen.DeleteCommentRequestObject) (gen.DeleteCommentResponseObject, error) {
-	ctx = matching(ctx, foundComment)
 	id := publicid.Read[publicid.Comment](r.CommentID)
-	if err := s.Feedback.DeleteComment(ctx, id); err != nil {
+	gone := func(*db.Comment) gen.DeleteComment200JSONResponse {
+		return gen.DeleteComment200JSONResponse{Data: deleted(id)}
+	}
+	if err := s.Feedback.DeleteComment(ctx, id, conditional(ctx, http.StatusOK, gone, foundComment)); err != nil {
 		return nil, err
 	}
-	return gen.DeleteComment200JSONResponse{Data: deleted(id)}, nil
+	return gone(nil), nil
 }
 
 func comment(c *db.Comment) gen.Comment {

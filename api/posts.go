@@ -47,14 +47,13 @@ func foundPost(p *feedback.Post) gen.GetPost200JSONResponse {
 }
 
 func (s *server) UpdatePost(ctx context.Context, r gen.UpdatePostRequestObject) (gen.UpdatePostResponseObject, error) {
-	ctx = matching(ctx, foundPost)
 	id := publicid.Read[publicid.Post](r.PostID)
 	in := feedback.PostPatch{
 		Title: r.Body.Title, Slug: r.Body.Slug, Status: (*string)(r.Body.Status),
 		Body: postBody(r.Body.Body), HideFromRoadmap: r.Body.HideFromRoadmap, TagIDs: r.Body.TagIDs,
 		ContactID: r.Body.ContactID, By: person(nil, r.Body.ExternalUserID, r.Body.CreateContact),
 	}
-	p, err := s.Feedback.UpdatePost(ctx, id, in)
+	p, err := s.Feedback.UpdatePost(ctx, id, in, conditional(ctx, http.StatusOK, foundPost, foundPost))
 	if err != nil {
 		return nil, err
 	}
@@ -93,18 +92,19 @@ func postList(p page.Page[*feedback.Post]) gen.PostList {
 }
 
 func (s *server) DeletePost(ctx context.Context, r gen.DeletePostRequestObject) (gen.DeletePostResponseObject, error) {
-	ctx = matching(ctx, foundPost)
 	id := publicid.Read[publicid.Post](r.PostID)
-	if err := s.Feedback.DeletePost(ctx, id); err != nil {
+	gone := func(*feedback.Post) gen.DeletePost200JSONResponse {
+		return gen.DeletePost200JSONResponse{Data: deleted(id)}
+	}
+	if err := s.Feedback.DeletePost(ctx, id, conditional(ctx, http.StatusOK, gone, foundPost)); err != nil {
 		return nil, err
 	}
-	return gen.DeletePost200JSONResponse{Data: deleted(id)}, nil
+	return gone(nil), nil
 }
 
 func (s *server) MergePosts(ctx context.Context, r gen.MergePostsRequestObject) (gen.MergePostsResponseObject, error) {
-	ctx = matching(ctx, foundPost)
 	id := publicid.Read[publicid.Post](r.PostID)
-	p, err := s.Feedback.MergePosts(ctx, id, r.Body.SourceIDs)
+	p, err := s.Feedback.MergePosts(ctx, id, r.Body.SourceIDs, conditional(ctx, http.StatusOK, foundPost, foundPost))
 	if err != nil {
 		return nil, err
 	}

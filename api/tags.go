@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"net/http"
 	"strings"
 
 	"earshot/api/gen"
@@ -27,18 +28,23 @@ func foundTag(t *db.Tag) gen.UpdateTag200JSONResponse {
 
 func (s *server) CreateTag(ctx context.Context, r gen.CreateTagRequestObject) (gen.CreateTagResponseObject, error) {
 	on := publicid.Read[publicid.Board](r.BoardID)
-	t, err := s.Feedback.CreateTag(ctx, on, feedback.TagInput{Name: &r.Body.Name, Color: r.Body.Color})
+	in := feedback.TagInput{Name: &r.Body.Name, Color: r.Body.Color}
+	t, err := s.Feedback.CreateTag(ctx, on, in, request(ctx, http.StatusCreated, createdTag))
 	if err != nil {
 		return nil, err
 	}
 	change.Touch(ctx, "tagId", t.ID)
-	return gen.CreateTag201JSONResponse{Data: tag(t)}, nil
+	return createdTag(t), nil
+}
+
+func createdTag(t *db.Tag) gen.CreateTag201JSONResponse {
+	return gen.CreateTag201JSONResponse{Data: tag(t)}
 }
 
 func (s *server) UpdateTag(ctx context.Context, r gen.UpdateTagRequestObject) (gen.UpdateTagResponseObject, error) {
-	ctx = matching(ctx, foundTag)
 	on, id := publicid.Read[publicid.Board](r.BoardID), publicid.Read[publicid.Tag](r.TagID)
-	t, err := s.Feedback.UpdateTag(ctx, on, id, feedback.TagInput{Name: r.Body.Name, Color: r.Body.Color})
+	in := feedback.TagInput{Name: r.Body.Name, Color: r.Body.Color}
+	t, err := s.Feedback.UpdateTag(ctx, on, id, in, conditional(ctx, http.StatusOK, foundTag, foundTag))
 	if err != nil {
 		return nil, err
 	}
@@ -46,12 +52,12 @@ func (s *server) UpdateTag(ctx context.Context, r gen.UpdateTagRequestObject) (g
 }
 
 func (s *server) DeleteTag(ctx context.Context, r gen.DeleteTagRequestObject) (gen.DeleteTagResponseObject, error) {
-	ctx = matching(ctx, foundTag)
 	on, id := publicid.Read[publicid.Board](r.BoardID), publicid.Read[publicid.Tag](r.TagID)
-	if err := s.Feedback.DeleteTag(ctx, on, id); err != nil {
+	gone := func(*db.Tag) gen.DeleteTag200JSONResponse { return gen.DeleteTag200JSONResponse{Data: deleted(id)} }
+	if err := s.Feedback.DeleteTag(ctx, on, id, conditional(ctx, http.StatusOK, gone, foundTag)); err != nil {
 		return nil, err
 	}
-	return gen.DeleteTag200JSONResponse{Data: deleted(id)}, nil
+	return gone(nil), nil
 }
 
 func tag(t *db.Tag) gen.Tag {

@@ -50,15 +50,20 @@ func cast(v *feedback.CastVote) gen.CastVoteResponseObject {
 
 func (s *server) RetractVote(ctx context.Context, r gen.RetractVoteRequestObject) (gen.RetractVoteResponseObject, error) {
 	on := publicid.Read[publicid.Post](r.PostID)
-	v, from, err := s.Feedback.RetractVote(ctx, on, person(r.Params.ContactID, r.Params.ExternalUserID, nil))
+	who := person(r.Params.ContactID, r.Params.ExternalUserID, nil)
+	v, err := s.Feedback.RetractVote(ctx, on, who, request(ctx, http.StatusOK, retracted))
 	if err != nil {
 		return nil, err
 	}
+	return retracted(v), nil
+}
+
+func retracted(v feedback.RetractedVote) gen.RetractVote200JSONResponse {
 	var id *publicid.Vote
-	if v != nil {
+	if v.Vote != nil {
 		id = &v.ID
 	}
-	return gen.RetractVote200JSONResponse{Data: gen.RetractedVote{ID: idOrNull(id), PostID: from.String()}}, nil
+	return gen.RetractVote200JSONResponse{Data: gen.RetractedVote{ID: idOrNull(id), PostID: v.From.String()}}
 }
 
 func (s *server) ListVotes(ctx context.Context, r gen.ListVotesRequestObject) (gen.ListVotesResponseObject, error) {

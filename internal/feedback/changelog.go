@@ -45,7 +45,9 @@ type NewEntry struct {
 
 // CreateEntry adds an entry to a board's changelog. It returns problem.Conflict if the requested
 // slug is taken.
-func (s *Service) CreateEntry(ctx context.Context, on publicid.Board, in NewEntry) (*Entry, error) {
+func (s *Service) CreateEntry(
+	ctx context.Context, on publicid.Board, in NewEntry, q change.Request[*Entry],
+) (*Entry, error) {
 	in.Title = strings.TrimSpace(in.Title)
 	var bad problem.Fields
 	bad.Shown("title", in.Title, 1, maxTitle)
@@ -60,10 +62,9 @@ func (s *Service) CreateEntry(ctx context.Context, on publicid.Board, in NewEntr
 	if err := bad.Err(); err != nil {
 		return nil, err
 	}
-	made := &Entry{}
-	err := s.changes.Run(ctx, func(c *change.Change) error {
+	return change.Run(ctx, s.changes, q, func(c *change.Change) (*Entry, error) {
 		if err := keepBoard(ctx, c, on); err != nil {
-			return err
+			return nil, err
 		}
 		at := store.Now()
 		row := &db.ChangelogEntry{
@@ -72,14 +73,12 @@ func (s *Service) CreateEntry(ctx context.Context, on publicid.Board, in NewEntr
 			PublishedAt: store.AtPrecision(in.PublishedAt), CreatedAt: at, UpdatedAt: at,
 		}
 		row.State = stateAt(row.PublishedAt, at)
-		made.ChangelogEntry = row
 		if err := insertEntry(ctx, c, row, in.Slug); err != nil {
-			return err
+			return nil, err
 		}
 		c.Audit("createChangelogEntry", row.ID)
-		return announce(ctx, c, changelogentry.StateDraft, nil, row)
+		return &Entry{ChangelogEntry: row}, announce(ctx, c, changelogentry.StateDraft, nil, row)
 	})
-	return made, err
 }
 
 // insertEntry inserts the entry under the requested slug, or under a free one, and sets e.Slug.
@@ -176,40 +175,41 @@ func linkedTo(ctx context.Context, client *db.ChangelogLinkClient, entries ...*E
 }
 
 // LinkPosts replaces an entry's linked posts. A missing post is problem.NotFound.
-func (s *Service) LinkPosts(ctx context.Context, id publicid.ChangelogEntry, postIDs []string) (*Entry, error) {
+func (s *Service) LinkPosts(
+	ctx context.Context, id publicid.ChangelogEntry, postIDs []string, q change.Request[*Entry],
+) (*Entry, error) {
 	wanted, err := linkedPosts(postIDs)
 	if err != nil {
 		return nil, err
 	}
-	changed := &Entry{}
-	err = s.changes.Run(ctx, func(c *change.Change) (err error) {
-		if changed.ChangelogEntry, err = lockEntry(ctx, c, id); err != nil {
-			return err
+	return change.Run(ctx, s.changes, q, func(c *change.Change) (*Entry, error) {
+		old, err := lockEntry(ctx, c, id)
+		if err != nil {
+			return nil, err
 		}
-		changed.PostIDs = nil
+		changed := &Entry{ChangelogEntry: old}
 		if err := linkedTo(ctx, c.ChangelogLink, changed); err != nil {
-			return err
+			return nil, err
 		}
-		if err := change.Judge(ctx, changed); err != nil {
-			return err
+		if err := q.Judge(c, changed); err != nil {
+			return nil, err
 		}
 		if slices.Equal(wanted, changed.PostIDs) {
-			return nil
+			return changed, nil
 		}
 		c.Audit("replaceLinkedPosts", id)
 		if err := keepPosts(ctx, c, wanted); err != nil {
-			return err
+			return nil, err
 		}
 		if err := link(ctx, c, id, wanted); err != nil {
-			return err
+			return nil, err
 		}
 		changed.PostIDs = wanted
-		if changed.ChangelogEntry, err = c.ChangelogEntry.UpdateOne(changed.ChangelogEntry).SetUpdatedAt(store.Now()).Save(ctx); err != nil {
-			return errors.Wrap(err, "update the changelog entry")
+		if changed.ChangelogEntry, err = c.ChangelogEntry.UpdateOne(old).SetUpdatedAt(store.Now()).Save(ctx); err != nil {
+			return nil, errors.Wrap(err, "update the changelog entry")
 		}
-		return nil
+		return changed, nil
 	})
-	return changed, err
 }
 
 // linkedPosts parses the ids and removes repetitions. It keeps the order.
@@ -267,26 +267,24 @@ func link(ctx context.Context, c *change.Change, id publicid.ChangelogEntry, pos
 }
 
 // DeleteEntry removes an entry and cancels its scheduled publication.
-func (s *Service) DeleteEntry(ctx context.Context, id publicid.ChangelogEntry) error {
-	return s.changes.Run(ctx, func(c *change.Change) error {
+func (s *Service) DeleteEntry(ctx context.Context, id publicid.ChangelogEntry, q change.Request[*Entry]) error {
+	_, err := change.Run(ctx, s.changes, q, func(c *change.Change) (*Entry, error) {
 		old, err := lockEntry(ctx, c, id)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		err = change.JudgeLoaded(ctx, func() (*Entry, error) {
-			whole := &Entry{ChangelogEntry: old}
-			return whole, linkedTo(ctx, c.ChangelogLink, whole)
-		})
-		if err != nil {
-			return err
+		gone := &Entry{ChangelogEntry: old}
+		if err := q.JudgeLoaded(c, func() (*Entry, error) { return gone, linkedTo(ctx, c.ChangelogLink, gone) }); err != nil {
+			return nil, err
 		}
 		if old.State == changelogentry.StateScheduled {
 			c.PublishWhenDue(change.ScheduledEntry{Entry: id, Organization: old.OrganizationID})
 		}
 		c.Audit("deleteChangelogEntry", id)
 		if err := c.ChangelogEntry.DeleteOne(old).Exec(ctx); err != nil {
-			return errors.Wrap(err, "delete the changelog entry")
+			return nil, errors.Wrap(err, "delete the changelog entry")
 		}
-		return nil
+		return gone, nil
 	})
+	return err
 }

@@ -51,40 +51,40 @@ func (in *EntryPatch) check() error {
 // UpdateEntry changes the fields in the patch. PublishedAt decides the entry's state. Null makes it a
 // draft and cancels a scheduled publication. A time in the past publishes it and records
 // changelog.published, unless it was published already. A time in the future schedules it.
-func (s *Service) UpdateEntry(ctx context.Context, id publicid.ChangelogEntry, in EntryPatch) (*Entry, error) {
+func (s *Service) UpdateEntry(
+	ctx context.Context, id publicid.ChangelogEntry, in EntryPatch, q change.Request[*Entry],
+) (*Entry, error) {
 	if err := in.check(); err != nil {
 		return nil, err
 	}
-	changed := &Entry{}
-	err := s.changes.Run(ctx, func(c *change.Change) error {
+	return change.Run(ctx, s.changes, q, func(c *change.Change) (*Entry, error) {
 		old, err := lockEntry(ctx, c, id)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		changed.ChangelogEntry, changed.PostIDs = old, nil
+		changed := &Entry{ChangelogEntry: old}
 		if err := linkedTo(ctx, c.ChangelogLink, changed); err != nil {
-			return err
+			return nil, err
 		}
-		if err := change.Judge(ctx, changed); err != nil {
-			return err
+		if err := q.Judge(c, changed); err != nil {
+			return nil, err
 		}
 		at := store.Now()
 		update := c.ChangelogEntry.UpdateOne(old)
 		patchEntry(update, old, in, at)
 		if change.Unchanged(update.Mutation()) {
-			return nil
+			return changed, nil
 		}
 		c.Audit("updateChangelogEntry", id)
 		changed.ChangelogEntry, err = update.SetUpdatedAt(at).Save(ctx)
 		if sqlgraph.IsUniqueConstraintError(err) {
-			return slugTaken()
+			return nil, slugTaken()
 		}
 		if err != nil {
-			return errors.Wrap(err, "update the changelog entry")
+			return nil, errors.Wrap(err, "update the changelog entry")
 		}
-		return announce(ctx, c, old.State, old.PublishedAt, changed.ChangelogEntry)
+		return changed, announce(ctx, c, old.State, old.PublishedAt, changed.ChangelogEntry)
 	})
-	return changed, err
 }
 
 // patchEntry sets the fields that differ in the update.

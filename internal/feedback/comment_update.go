@@ -17,68 +17,70 @@ import (
 // UpdateComment replaces a comment's body. After the edit window, and for a member that is neither the
 // author nor an owner or admin, it returns problem.Forbidden. A deleted comment is problem.NotFound. An
 // edit of somebody else's comment leaves a line in the audit trail, because the page still names the author.
-func (s *Service) UpdateComment(ctx context.Context, id publicid.Comment, body Body) (*db.Comment, error) {
+func (s *Service) UpdateComment(
+	ctx context.Context, id publicid.Comment, body Body, q change.Request[*db.Comment],
+) (*db.Comment, error) {
 	var bad problem.Fields
 	body.check(&bad, 1)
 	if err := bad.Err(); err != nil {
 		return nil, err
 	}
-	var changed *db.Comment
-	err := s.changes.Run(ctx, func(c *change.Change) error {
+	return change.Run(ctx, s.changes, q, func(c *change.Change) (*db.Comment, error) {
 		_, old, err := lockComment(ctx, c, id)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if err := change.Judge(ctx, old); err != nil {
-			return err
+		if err := q.Judge(c, old); err != nil {
+			return nil, err
 		}
 		own := old.AuthorUserID != nil && *old.AuthorUserID == c.Caller.User.ID
 		if !own && *c.Caller.User.Role == user.RoleMember {
-			return problem.New(problem.Forbidden, "Only the author, owners and admins may edit the comment.").
+			return nil, problem.New(problem.Forbidden, "Only the author, owners and admins may edit the comment.").
 				With("reason", "role_insufficient")
 		}
 		at := store.Now()
 		if window := s.settings.CommentEditWindow; window > 0 && at.Sub(old.CreatedAt) > window {
-			return problem.New(problem.Forbidden, "The comment can't be edited any more.").
+			return nil, problem.New(problem.Forbidden, "The comment can't be edited any more.").
 				With("reason", "edit_window_expired")
 		}
 		update := c.Comment.UpdateOne(old)
 		change.Differs(&body.Text, old.BodyText, update.SetBodyText)
 		patchDocument(body, old.BodyJSON, update.SetBodyJSON, update.ClearBodyJSON)
-		if changed = old; change.Unchanged(update.Mutation()) {
-			return nil
+		if change.Unchanged(update.Mutation()) {
+			return old, nil
 		}
-		if changed, err = update.SetUpdatedAt(at).Save(ctx); err != nil {
-			return errors.Wrap(err, "update the comment")
+		changed, err := update.SetUpdatedAt(at).Save(ctx)
+		if err != nil {
+			return nil, errors.Wrap(err, "update the comment")
 		}
 		if !own {
 			c.Audit("updateComment", id)
 		}
-		return nil
+		return changed, nil
 	})
-	return changed, err
 }
 
 // DeleteComment turns a comment into a tombstone, which keeps the comment's place without its body
 // and author. Deleting it again is problem.NotFound.
-func (s *Service) DeleteComment(ctx context.Context, id publicid.Comment) error {
-	return s.changes.Run(ctx, func(c *change.Change) error {
+func (s *Service) DeleteComment(ctx context.Context, id publicid.Comment, q change.Request[*db.Comment]) error {
+	_, err := change.Run(ctx, s.changes, q, func(c *change.Change) (*db.Comment, error) {
 		p, old, err := lockComment(ctx, c, id)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if err := change.Judge(ctx, old); err != nil {
-			return err
+		if err := q.Judge(c, old); err != nil {
+			return nil, err
 		}
 		at := store.Now()
 		err = c.Comment.UpdateOne(old).SetBodyText("").ClearBodyJSON().ClearAuthorUserID().ClearContactID().ClearEmailHash().
 			SetDeletedAt(at).SetUpdatedAt(at).Exec(ctx)
 		if err != nil {
-			return errors.Wrap(err, "delete the comment")
+			return nil, errors.Wrap(err, "delete the comment")
 		}
 		c.Audit("deleteComment", id)
-		return tally{p.ID: {Post: p.ID, Comments: -1}}.write(ctx, c)
+		return old, tally{p.ID: {Post: p.ID, Comments: -1}}.write(ctx, c)
 	})
+	return err
 }
 
 // lockComment loads and locks a live comment and its post until the transaction ends. Every

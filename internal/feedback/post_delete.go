@@ -18,38 +18,38 @@ import (
 
 // DeletePost marks a post as deleted, so that no reader sees it, and removes it from the changelog
 // entries that link it. Its rows stay. Deleting it again is problem.NotFound.
-func (s *Service) DeletePost(ctx context.Context, id publicid.Post) error {
-	return s.changes.Run(ctx, func(c *change.Change) error {
+func (s *Service) DeletePost(ctx context.Context, id publicid.Post, q change.Request[*Post]) error {
+	_, err := change.Run(ctx, s.changes, q, func(c *change.Change) (*Post, error) {
 		// The strongest lock prevents new references to the post.
 		found, err := lockIDs(ctx, c, sql.WithLockClause("FOR UPDATE"), post.Or(post.ID(id), post.MergedIntoID(id)))
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if !slices.Contains(found, id) {
-			return problem.Missing("post")
+			return nil, problem.Missing("post")
 		}
-		err = change.JudgeLoaded(ctx, func() (*Post, error) { return loadPost(ctx, c, id) })
-		if err != nil {
-			return err
+		if err := q.JudgeLoaded(c, func() (*Post, error) { return loadPost(ctx, c, id) }); err != nil {
+			return nil, err
 		}
 		c.Audit("deletePost", id)
 		if err := unlinkPost(ctx, c, id); err != nil {
-			return err
+			return nil, err
 		}
 		// Comments that wait for moderation no longer have a post.
 		if _, err := c.Submission.Delete().Where(submission.PostID(id)).Exec(ctx); err != nil {
-			return errors.Wrap(err, "remove the submissions to the post")
+			return nil, errors.Wrap(err, "remove the submissions to the post")
 		}
 		at := store.Now()
 		// Posts that were merged into this one become independent again.
 		if err := c.Post.Update().Where(post.MergedIntoID(id)).ClearMergedIntoID().SetUpdatedAt(at).Exec(ctx); err != nil {
-			return errors.Wrap(err, "make the merged posts independent")
+			return nil, errors.Wrap(err, "make the merged posts independent")
 		}
 		if err := c.Post.Update().Where(post.ID(id)).SetDeletedAt(at).SetUpdatedAt(at).Exec(ctx); err != nil {
-			return errors.Wrap(err, "delete the post")
+			return nil, errors.Wrap(err, "delete the post")
 		}
-		return nil
+		return nil, nil
 	})
+	return err
 }
 
 // loadPost loads a post that is already locked.

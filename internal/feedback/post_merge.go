@@ -27,28 +27,27 @@ const maxMergeSources = 20
 // A source that is the target, or belongs to another board, is problem.Validation. A source that
 // does not exist is problem.NotFound. A source that is merged into another post, or a target that is
 // merged itself, is problem.Conflict.
-func (s *Service) MergePosts(ctx context.Context, id publicid.Post, sourceIDs []string) (*Post, error) {
+func (s *Service) MergePosts(
+	ctx context.Context, id publicid.Post, sourceIDs []string, q change.Request[*Post],
+) (*Post, error) {
 	sources, err := checkSources(id, sourceIDs)
 	if err != nil {
 		return nil, err
 	}
-	var merged *Post
-	err = s.changes.Run(ctx, func(c *change.Change) error {
-		target, fresh, err := lockMerge(ctx, c, id, sources)
+	return change.Run(ctx, s.changes, q, func(c *change.Change) (*Post, error) {
+		target, fresh, err := lockMerge(ctx, c, q, id, sources)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if len(fresh) > 0 {
 			c.Audit("mergePosts", id)
 			if target, err = merge(ctx, c, target, fresh); err != nil {
-				return err
+				return nil, err
 			}
 		}
-		merged = &Post{Post: target}
-		merged.TagIDs, err = tagsOf(ctx, c.PostTag, id)
-		return err
+		tags, err := tagsOf(ctx, c.PostTag, id)
+		return &Post{Post: target, TagIDs: tags}, err
 	})
-	return merged, err
 }
 
 func checkSources(target publicid.Post, given []string) ([]publicid.Post, error) {
@@ -68,7 +67,9 @@ func checkSources(target publicid.Post, given []string) ([]publicid.Post, error)
 
 // lockMerge loads and locks the target, the sources and the posts merged into the sources. It
 // returns the sources that still need the merge.
-func lockMerge(ctx context.Context, c *change.Change, id publicid.Post, sources []publicid.Post) (*db.Post, []*db.Post, error) {
+func lockMerge(
+	ctx context.Context, c *change.Change, q change.Request[*Post], id publicid.Post, sources []publicid.Post,
+) (*db.Post, []*db.Post, error) {
 	ids := append(slices.Clone(sources), id)
 	if _, err := lockIDs(ctx, c, store.NoKeyUpdate, post.Or(post.IDIn(ids...), post.MergedIntoIDIn(sources...))); err != nil {
 		return nil, nil, err
@@ -81,7 +82,7 @@ func lockMerge(ctx context.Context, c *change.Change, id publicid.Post, sources 
 	if target == nil {
 		return nil, nil, problem.Missing("post")
 	}
-	if err := change.JudgeLoaded(ctx, func() (*Post, error) { return loadPost(ctx, c, id) }); err != nil {
+	if err := q.JudgeLoaded(c, func() (*Post, error) { return loadPost(ctx, c, id) }); err != nil {
 		return nil, nil, err
 	}
 	if target.MergedIntoID != nil {

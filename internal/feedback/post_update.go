@@ -81,57 +81,56 @@ func (in PostPatch) check() (checkedPatch, error) {
 // UpdatePost changes the fields in the patch only, so patches of different fields do not undo each
 // other. A new status records post.status_changed. A request that sends back the values that it
 // read changes nothing. A new status of a merged post is problem.Conflict.
-func (s *Service) UpdatePost(ctx context.Context, id publicid.Post, in PostPatch) (*Post, error) {
+func (s *Service) UpdatePost(ctx context.Context, id publicid.Post, in PostPatch, q change.Request[*Post]) (*Post, error) {
 	patch, err := in.check()
 	if err != nil {
 		return nil, err
 	}
-	changed := &Post{}
-	err = s.changes.Run(ctx, func(c *change.Change) error {
+	return change.Run(ctx, s.changes, q, func(c *change.Change) (*Post, error) {
 		old, err := lockPost(ctx, c, id)
 		if err != nil {
-			return err
+			return nil, err
 		}
+		changed := &Post{Post: old}
 		if changed.TagIDs, err = tagsOf(ctx, c.PostTag, id); err != nil {
-			return err
+			return nil, err
 		}
-		if err := change.Judge(ctx, &Post{Post: old, TagIDs: changed.TagIDs}); err != nil {
-			return err
+		if err := q.Judge(c, &Post{Post: old, TagIDs: changed.TagIDs}); err != nil {
+			return nil, err
 		}
 		if err := mustTakeStatus(old, patch.Status); err != nil {
-			return err
+			return nil, err
 		}
 		retagged, err := retag(ctx, c, old, patch, changed)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		update := c.Post.UpdateOne(old)
 		if err := s.patchPost(ctx, c, update, old, patch); err != nil {
-			return err
+			return nil, err
 		}
-		if changed.Post = old; !retagged && change.Unchanged(update.Mutation()) {
-			return nil
+		if !retagged && change.Unchanged(update.Mutation()) {
+			return changed, nil
 		}
 		c.Audit("updatePost", id)
 		at := store.Now()
 		changed.Post, err = update.SetUpdatedAt(at).SetLastActivityAt(at).Save(ctx)
 		if sqlgraph.IsUniqueConstraintError(err) {
-			return slugTaken()
+			return nil, slugTaken()
 		}
 		if err != nil {
-			return errors.Wrap(err, "update the post")
+			return nil, errors.Wrap(err, "update the post")
 		}
 		if changed.Status == old.Status {
-			return nil
+			return changed, nil
 		}
 		if err := c.PostMoved(ctx, id, string(old.Status)); err != nil {
-			return err
+			return nil, err
 		}
-		return c.Record(event.PostStatusChanged, &event.PostStatusChangedPayload{
+		return changed, c.Record(event.PostStatusChanged, &event.PostStatusChangedPayload{
 			BoardHead: event.BoardHead{BoardID: old.BoardID}, Post: eventPost(changed.Post), PreviousStatus: string(old.Status),
 		})
 	})
-	return changed, err
 }
 
 // mustTakeStatus keeps status and mergedIntoId in step: only a merge makes a post a duplicate, and a

@@ -69,7 +69,9 @@ func tagTaken() error {
 
 // CreateTag makes a tag on a board. It returns problem.Conflict if the name is taken, ignoring case,
 // or if the board already has maxBoardTags tags.
-func (s *Service) CreateTag(ctx context.Context, on publicid.Board, in TagInput) (*db.Tag, error) {
+func (s *Service) CreateTag(
+	ctx context.Context, on publicid.Board, in TagInput, q change.Request[*db.Tag],
+) (*db.Tag, error) {
 	if in.Name == nil {
 		in.Name = new(string)
 	}
@@ -80,33 +82,30 @@ func (s *Service) CreateTag(ctx context.Context, on publicid.Board, in TagInput)
 	if in.Color != nil {
 		color = *in.Color
 	}
-	var made *db.Tag
-	err := s.changes.Run(ctx, func(c *change.Change) error {
+	return change.Run(ctx, s.changes, q, func(c *change.Change) (*db.Tag, error) {
 		// The lock serializes new tags, so that the count is exact.
 		if _, err := onlyBoard(ctx, c.Board.Query().Where(board.ID(on)).ForUpdate(store.NoKeyUpdate)); err != nil {
-			return err
+			return nil, err
 		}
 		id, at := publicid.NewTag(), store.Now()
 		ok, err := store.Inserted(c.Tag.Create().
 			SetID(id).SetBoardID(on).SetName(*in.Name).SetNameKey(nameKey(*in.Name)).SetColor(color).SetCreatedAt(at).SetUpdatedAt(at).
 			OnConflict(sql.DoNothing()).Exec(ctx))
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if !ok {
-			return tagTaken()
+			return nil, tagTaken()
 		}
 		if err := mustBeNewName(ctx, c, on, id, *in.Name); err != nil {
-			return err
+			return nil, err
 		}
 		if err := mustHaveRoomForTag(ctx, c, on); err != nil {
-			return err
+			return nil, err
 		}
 		c.Audit("createTag", id)
-		made, err = c.Tag.Get(ctx, id)
-		return err
+		return c.Tag.Get(ctx, id)
 	})
-	return made, err
 }
 
 // mustBeNewName compares a tag's name with those of the board's other tags. Rows of earlier releases
@@ -161,55 +160,58 @@ func (s *Service) Tags(ctx context.Context, on publicid.Board, q page.Query) (pa
 }
 
 // UpdateTag changes a tag's name or colour.
-func (s *Service) UpdateTag(ctx context.Context, on publicid.Board, id publicid.Tag, in TagInput) (*db.Tag, error) {
+func (s *Service) UpdateTag(
+	ctx context.Context, on publicid.Board, id publicid.Tag, in TagInput, q change.Request[*db.Tag],
+) (*db.Tag, error) {
 	if err := in.check(); err != nil {
 		return nil, err
 	}
-	var changed *db.Tag
-	err := s.changes.Run(ctx, func(c *change.Change) error {
-		old, err := lockTag(ctx, c, on, id)
+	return change.Run(ctx, s.changes, q, func(c *change.Change) (*db.Tag, error) {
+		old, err := lockTag(ctx, c, q, on, id)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		update := c.Tag.UpdateOne(old)
 		if in.Name != nil && *in.Name != old.Name {
 			if err := mustBeNewName(ctx, c, on, id, *in.Name); err != nil {
-				return err
+				return nil, err
 			}
 			update.SetName(*in.Name).SetNameKey(nameKey(*in.Name))
 		}
 		// Older rows may have upper case, which is the same colour.
 		change.Differs(in.Color, plainColor(old.Color), update.SetColor)
-		if changed = old; change.Unchanged(update.Mutation()) {
-			return nil
+		if change.Unchanged(update.Mutation()) {
+			return old, nil
 		}
 		c.Audit("updateTag", id)
-		changed, err = update.SetUpdatedAt(store.Now()).Save(ctx)
+		changed, err := update.SetUpdatedAt(store.Now()).Save(ctx)
 		if sqlgraph.IsUniqueConstraintError(err) {
-			return tagTaken()
+			return nil, tagTaken()
 		}
-		return err
+		return changed, err
 	})
-	return changed, err
 }
 
 // DeleteTag removes a tag from its board and from all posts.
-func (s *Service) DeleteTag(ctx context.Context, on publicid.Board, id publicid.Tag) error {
-	return s.changes.Run(ctx, func(c *change.Change) error {
-		old, err := lockTag(ctx, c, on, id)
+func (s *Service) DeleteTag(ctx context.Context, on publicid.Board, id publicid.Tag, q change.Request[*db.Tag]) error {
+	_, err := change.Run(ctx, s.changes, q, func(c *change.Change) (*db.Tag, error) {
+		old, err := lockTag(ctx, c, q, on, id)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if err := c.Tag.DeleteOne(old).Exec(ctx); err != nil {
-			return errors.Wrap(err, "delete the tag")
+			return nil, errors.Wrap(err, "delete the tag")
 		}
 		c.Audit("deleteTag", id)
-		return nil
+		return old, nil
 	})
+	return err
 }
 
 // lockTag loads and locks a tag, and checks it against the request's precondition.
-func lockTag(ctx context.Context, c *change.Change, on publicid.Board, id publicid.Tag) (*db.Tag, error) {
+func lockTag(
+	ctx context.Context, c *change.Change, q change.Request[*db.Tag], on publicid.Board, id publicid.Tag,
+) (*db.Tag, error) {
 	found, err := c.Tag.Query().Where(tag.ID(id), tag.BoardID(on)).ForUpdate().Only(ctx)
 	if db.IsNotFound(err) {
 		return nil, problem.Missing("tag")
@@ -217,7 +219,7 @@ func lockTag(ctx context.Context, c *change.Change, on publicid.Board, id public
 	if err != nil {
 		return nil, errors.Wrap(err, "load the tag")
 	}
-	return found, change.Judge(ctx, found)
+	return found, q.Judge(c, found)
 }
 
 // mustHaveTags returns the ids without repetitions, oldest tag first. It returns problem.NotFound

@@ -136,36 +136,41 @@ func voteCreated(on publicid.Board, v *db.Vote) event.Payload {
 	}
 }
 
+// RetractedVote is the vote that RetractVote removed, or nil if there was none, and its post.
+type RetractedVote struct {
+	*db.Vote
+	From publicid.Post
+}
+
 // RetractVote removes the vote of the caller, or of the given contact, from a post or from the
-// target of its merge. It returns the removed vote and the id of that post. The vote is nil if
-// there was none, so retracting twice is no error.
-func (s *Service) RetractVote(ctx context.Context, on publicid.Post, who contacts.Person) (taken *db.Vote, from publicid.Post, err error) {
+// target of its merge. Retracting twice is no error.
+func (s *Service) RetractVote(
+	ctx context.Context, on publicid.Post, who contacts.Person, q change.Request[RetractedVote],
+) (RetractedVote, error) {
 	var bad problem.Fields
 	who.Check(&bad)
 	if err := bad.Err(); err != nil {
-		return nil, from, err
+		return RetractedVote{}, err
 	}
-	err = s.changes.Run(ctx, func(c *change.Change) error {
+	return change.Run(ctx, s.changes, q, func(c *change.Change) (RetractedVote, error) {
 		p, err := lockVotable(ctx, c, on)
 		if err != nil {
-			return err
+			return RetractedVote{}, err
 		}
-		from, taken = p.ID, nil
 		by := s.member(c.Caller.User)
 		if who.Named() {
 			found, err := s.contacts.Keep(ctx, c, who)
 			if who.ExternalUserID != nil && problem.Is(err, problem.NotFound) {
-				return nil // an unknown contact has no vote
+				return RetractedVote{From: p.ID}, nil // an unknown contact has no vote
 			}
 			if err != nil {
-				return err
+				return RetractedVote{}, err
 			}
 			by = contactAsVoter(found)
 		}
-		taken, err = retract(ctx, c, p, by)
-		return err
+		taken, err := retract(ctx, c, p, by)
+		return RetractedVote{taken, p.ID}, err
 	})
-	return taken, from, err
 }
 
 // retract removes a person's votes from a locked post. It returns one of them, or nil.
