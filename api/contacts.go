@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"fmt"
+	"net/http"
 
 	"github.com/gin-gonic/gin"
 	"github.com/go-faster/errors"
@@ -35,16 +36,21 @@ func (s *server) IdentifyContacts(ctx context.Context, r gen.IdentifyContactsReq
 	if err != nil {
 		return nil, err
 	}
+	touchContacts(ctx, done)
 	return gen.IdentifyContacts200JSONResponse{Data: s.contactResults(ctx, done)}, nil
 }
 
 func (s *server) UpsertContacts(ctx context.Context, r gen.UpsertContactsRequestObject) (gen.UpsertContactsResponseObject, error) {
 	memory, _ := ctx.Value(answerMemoryKey).(*page.Reservation)
-	done, err := s.Contacts.UpsertContacts(ctx, contactItems(ctx, r.Body.Contacts), memory)
+	upserted := func(done []contacts.Identified) gen.UpsertContacts200JSONResponse {
+		return gen.UpsertContacts200JSONResponse{Data: s.contactResults(ctx, done)}
+	}
+	done, err := s.Contacts.UpsertContacts(ctx, contactItems(ctx, r.Body.Contacts), memory, request(ctx, http.StatusOK, upserted))
 	if err != nil {
 		return nil, err
 	}
-	return gen.UpsertContacts200JSONResponse{Data: s.contactResults(ctx, done)}, nil
+	touchContacts(ctx, done)
+	return upserted(done), nil
 }
 
 func contactItems(ctx context.Context, all []gen.IdentifyContactRequest) []contacts.Identification {
@@ -57,7 +63,6 @@ func contactItems(ctx context.Context, all []gen.IdentifyContactRequest) []conta
 
 // contactResults converts the results of a batch.
 func (s *server) contactResults(ctx context.Context, done []contacts.Identified) []gen.IdentifiedContact {
-	var ids []fmt.Stringer
 	results := make([]gen.IdentifiedContact, len(done))
 	var told *problem.Error
 	var last error
@@ -65,7 +70,6 @@ func (s *server) contactResults(ctx context.Context, done []contacts.Identified)
 		if d.Err == nil {
 			one := contact(d.Contact)
 			results[i].Contact, results[i].Created = &one, &d.Created
-			ids = append(ids, d.Contact.ID)
 			continue
 		}
 		if last == nil || !errors.Is(d.Err, last) { // an error of several items is logged once
@@ -73,8 +77,18 @@ func (s *server) contactResults(ctx context.Context, done []contacts.Identified)
 		}
 		results[i].Error = &gen.ErrorBody{Code: gen.ErrorCode(told.Code), Message: told.Message, Details: told.Details}
 	}
-	change.Touch(ctx, "contactIds", ids...)
 	return results
+}
+
+// touchContacts notes the contacts of a batch for the request's log line.
+func touchContacts(ctx context.Context, done []contacts.Identified) {
+	var ids []fmt.Stringer
+	for _, d := range done {
+		if d.Err == nil {
+			ids = append(ids, d.Contact.ID)
+		}
+	}
+	change.Touch(ctx, "contactIds", ids...)
 }
 
 func (s *server) GetContact(ctx context.Context, r gen.GetContactRequestObject) (gen.GetContactResponseObject, error) {
@@ -96,33 +110,42 @@ func foundContact(c *contacts.ContactDetail) gen.GetContact200JSONResponse {
 func (s *server) CreateContact(ctx context.Context, r gen.CreateContactRequestObject) (gen.CreateContactResponseObject, error) {
 	c, err := s.Contacts.CreateContact(ctx, contacts.ContactInput{
 		Traits: traits(r.Body.ContactTraits), ExternalUserID: r.Body.ExternalUserID,
-	})
+	}, request(ctx, http.StatusCreated, createdContact))
 	if err != nil {
 		return nil, err
 	}
 	change.Touch(ctx, "contactId", c.ID)
-	return gen.CreateContact201JSONResponse{Data: contact(c)}, nil
+	return createdContact(c), nil
+}
+
+func createdContact(c *db.Contact) gen.CreateContact201JSONResponse {
+	return gen.CreateContact201JSONResponse{Data: contact(c)}
 }
 
 func (s *server) UpdateContact(ctx context.Context, r gen.UpdateContactRequestObject) (gen.UpdateContactResponseObject, error) {
-	ctx = matching(ctx, foundContact)
 	id := publicid.Read[publicid.Contact](r.ContactID)
 	c, err := s.Contacts.UpdateContact(ctx, id, contacts.ContactInput{
 		Traits: traits(r.Body.ContactTraits), ExternalUserID: r.Body.ExternalUserID,
-	})
+	}, conditional(ctx, http.StatusOK, updatedContact, foundContact))
 	if err != nil {
 		return nil, err
 	}
-	return gen.UpdateContact200JSONResponse{Data: contact(c)}, nil
+	return updatedContact(c), nil
+}
+
+func updatedContact(c *contacts.ContactDetail) gen.UpdateContact200JSONResponse {
+	return gen.UpdateContact200JSONResponse{Data: contact(c.Contact)}
 }
 
 func (s *server) DeleteContact(ctx context.Context, r gen.DeleteContactRequestObject) (gen.DeleteContactResponseObject, error) {
-	ctx = matching(ctx, foundContact)
 	id := publicid.Read[publicid.Contact](r.ContactID)
-	if err := s.Contacts.DeleteContact(ctx, id); err != nil {
+	gone := func(*contacts.ContactDetail) gen.DeleteContact200JSONResponse {
+		return gen.DeleteContact200JSONResponse{Data: deleted(id)}
+	}
+	if err := s.Contacts.DeleteContact(ctx, id, conditional(ctx, http.StatusOK, gone, foundContact)); err != nil {
 		return nil, err
 	}
-	return gen.DeleteContact200JSONResponse{Data: deleted(id)}, nil
+	return gone(nil), nil
 }
 
 func (s *server) ListContacts(ctx context.Context, r gen.ListContactsRequestObject) (gen.ListContactsResponseObject, error) {

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"net/http"
 
 	"earshot/api/gen"
 	"earshot/ent/db"
@@ -65,10 +66,13 @@ func (s *server) DeleteMember(ctx context.Context, r gen.DeleteMemberRequestObje
 
 func (s *server) EraseMember(ctx context.Context, r gen.EraseMemberRequestObject) (gen.EraseMemberResponseObject, error) {
 	id := publicid.Read[publicid.User](r.MemberID)
-	if err := s.Subjects.EraseMember(ctx, id); err != nil {
+	erased := func(publicid.User) gen.EraseMember200JSONResponse {
+		return gen.EraseMember200JSONResponse{Data: deleted(id)}
+	}
+	if err := s.Subjects.EraseMember(ctx, id, request(ctx, http.StatusOK, erased)); err != nil {
 		return nil, err
 	}
-	return gen.EraseMember200JSONResponse{Data: deleted(id)}, nil
+	return erased(id), nil
 }
 
 func member(u *db.User) gen.Member {

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"net/http"
 
 	"earshot/api/gen"
 	"earshot/ent/db"
@@ -11,24 +12,33 @@ import (
 )
 
 func (s *server) ExportContact(ctx context.Context, r gen.ExportContactRequestObject) (gen.ExportContactResponseObject, error) {
-	ctx = matching(ctx, foundContact)
-	made, err := s.Subjects.Export(ctx, publicid.Read[publicid.Contact](r.ContactID))
+	exports := func(made subjects.Started) gen.ExportContact202JSONResponse {
+		return gen.ExportContact202JSONResponse{Data: subjectRequest(made.SubjectRequest)}
+	}
+	id := publicid.Read[publicid.Contact](r.ContactID)
+	made, err := s.Subjects.Export(ctx, id, conditional(ctx, http.StatusAccepted, exports, contactBefore))
 	if err != nil {
 		return nil, err
 	}
 	change.Touch(ctx, "subjectRequestId", made.ID)
-	return gen.ExportContact202JSONResponse{Data: subjectRequest(made)}, nil
+	return exports(made), nil
 }
 
+// contactBefore is the GET of the contact of an export or an erasure.
+func contactBefore(made subjects.Started) gen.GetContact200JSONResponse { return foundContact(made.Of) }
+
 func (s *server) EraseContact(ctx context.Context, r gen.EraseContactRequestObject) (gen.EraseContactResponseObject, error) {
-	ctx = matching(ctx, foundContact)
+	erases := func(made subjects.Started) gen.EraseContact202JSONResponse {
+		return gen.EraseContact202JSONResponse{Data: subjectRequest(made.SubjectRequest)}
+	}
+	id := publicid.Read[publicid.Contact](r.ContactID)
 	blank := r.Body.Text != nil && *r.Body.Text == gen.ErasedTextBlank
-	made, err := s.Subjects.Erase(ctx, publicid.Read[publicid.Contact](r.ContactID), blank)
+	made, err := s.Subjects.Erase(ctx, id, blank, conditional(ctx, http.StatusAccepted, erases, contactBefore))
 	if err != nil {
 		return nil, err
 	}
 	change.Touch(ctx, "subjectRequestId", made.ID)
-	return gen.EraseContact202JSONResponse{Data: subjectRequest(made)}, nil
+	return erases(made), nil
 }
 
 func (s *server) GetSubjectRequest(ctx context.Context, r gen.GetSubjectRequestRequestObject) (gen.GetSubjectRequestResponseObject, error) {

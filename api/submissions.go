@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"net/http"
 
 	"github.com/oapi-codegen/nullable"
 
@@ -40,34 +41,47 @@ func foundSubmission(w *db.Submission) gen.GetSubmission200JSONResponse {
 }
 
 func (s *server) ApproveSubmission(ctx context.Context, r gen.ApproveSubmissionRequestObject) (gen.ApproveSubmissionResponseObject, error) {
-	ctx = matching(ctx, foundSubmission)
-	done, err := s.Interactions.Approve(ctx, publicid.Read[publicid.Submission](r.SubmissionID))
+	id := publicid.Read[publicid.Submission](r.SubmissionID)
+	done, err := s.Interactions.Approve(ctx, id, conditional(ctx, http.StatusCreated, approved, submissionBefore))
 	if err != nil {
 		return nil, err
 	}
-	out := gen.ApprovedSubmission{Post: nullable.NewNullNullable[gen.Post](), Comment: nullable.NewNullNullable[gen.Comment]()}
 	change.Touch(ctx, "postId", done.Post.ID)
 	if done.Comment != nil {
 		change.Touch(ctx, "commentId", done.Comment.ID)
+	}
+	return approved(done), nil
+}
+
+func approved(done interactions.Decided) gen.ApproveSubmission201JSONResponse {
+	out := gen.ApprovedSubmission{Post: nullable.NewNullNullable[gen.Post](), Comment: nullable.NewNullNullable[gen.Comment]()}
+	if done.Comment != nil {
 		out.Comment.Set(comment(done.Comment))
 	} else {
 		out.Post.Set(post(&feedback.Post{Post: done.Post}))
 	}
-	return gen.ApproveSubmission201JSONResponse{Data: out}, nil
+	return gen.ApproveSubmission201JSONResponse{Data: out}
+}
+
+// submissionBefore is the GET of a submission that is decided.
+func submissionBefore(done interactions.Decided) gen.GetSubmission200JSONResponse {
+	return foundSubmission(done.Submission)
 }
 
 func (s *server) RejectSubmission(ctx context.Context, r gen.RejectSubmissionRequestObject) (gen.RejectSubmissionResponseObject, error) {
-	ctx = matching(ctx, foundSubmission)
 	id := publicid.Read[publicid.Submission](r.SubmissionID)
 	also := interactions.None
 	if r.Params.AlsoFrom != nil {
 		also = interactions.Also(*r.Params.AlsoFrom)
 	}
-	rejected, err := s.Interactions.Reject(ctx, id, also)
+	rejected := func(done interactions.Decided) gen.RejectSubmission200JSONResponse {
+		return gen.RejectSubmission200JSONResponse{Data: gen.RejectedSubmission{ID: id.String(), RejectedCount: done.Rejected}}
+	}
+	done, err := s.Interactions.Reject(ctx, id, also, conditional(ctx, http.StatusOK, rejected, submissionBefore))
 	if err != nil {
 		return nil, err
 	}
-	return gen.RejectSubmission200JSONResponse{Data: gen.RejectedSubmission{ID: id.String(), RejectedCount: rejected}}, nil
+	return rejected(done), nil
 }
 
 // waiting leaves out the author of the submission.

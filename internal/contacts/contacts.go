@@ -36,11 +36,11 @@ func (s *Service) Contact(ctx context.Context, id publicid.Contact) (*ContactDet
 	if err != nil {
 		return nil, err
 	}
-	return detail(ctx, client, found)
+	return Detail(ctx, client, found)
 }
 
-// detail adds the counts to a contact.
-func detail(ctx context.Context, client *db.Client, found *db.Contact) (d *ContactDetail, err error) {
+// Detail adds the counts to a contact.
+func Detail(ctx context.Context, client *db.Client, found *db.Contact) (d *ContactDetail, err error) {
 	d = &ContactDetail{Contact: found}
 	d.PostCount, err = client.Post.Query().Where(post.ContactID(found.ID), post.DeletedAtIsNil()).Count(ctx)
 	if err != nil {
@@ -58,11 +58,6 @@ func detail(ctx context.Context, client *db.Client, found *db.Contact) (d *Conta
 		return nil, errors.Wrap(err, "count comments")
 	}
 	return d, nil
-}
-
-// Judge checks a locked contact against the request's precondition.
-func Judge(ctx context.Context, c *change.Change, found *db.Contact) error {
-	return change.JudgeLoaded(ctx, func() (*ContactDetail, error) { return detail(ctx, c.Client(), found) })
 }
 
 // mustHaveRoom returns problem.PlanLimit if the plan allows no further contact. It locks the

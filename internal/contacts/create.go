@@ -19,30 +19,27 @@ import (
 
 // CreateContact inserts a contact and records contact.created. It returns problem.Conflict if
 // another contact has the external user id, and problem.PlanLimit if the plan's cap is reached.
-func (s *Service) CreateContact(ctx context.Context, in ContactInput) (*db.Contact, error) {
+func (s *Service) CreateContact(ctx context.Context, in ContactInput, q change.Request[*db.Contact]) (*db.Contact, error) {
 	if err := in.check(); err != nil {
 		return nil, err
 	}
-	var made *db.Contact
-	err := s.changes.Run(ctx, func(c *change.Change) error {
+	return change.Run(ctx, s.changes, q, func(c *change.Change) (*db.Contact, error) {
 		if err := s.mustHaveRoom(ctx, c); problem.Is(err, problem.PlanLimit) {
 			// Report the conflict before the cap: the client wants to update a contact, and that
 			// needs no larger plan.
-			return takenOr(ctx, c, change.Value(in.ExternalUserID), err)
+			return nil, takenOr(ctx, c, change.Value(in.ExternalUserID), err)
 		} else if err != nil {
-			return err
+			return nil, err
 		}
-		var err error
-		made, err = s.insertContact(ctx, c, newCreated(change.Value(in.ExternalUserID), in.Traits))
+		made, err := s.insertContact(ctx, c, newCreated(change.Value(in.ExternalUserID), in.Traits))
 		if made == nil && err == nil {
-			return externalIDTaken()
+			return nil, externalIDTaken()
 		}
 		if err == nil {
 			c.Audit("createContact", made.ID)
 		}
-		return err
+		return made, err
 	})
-	return made, err
 }
 
 // takenOr returns the conflict if another contact has the id, else the given problem.

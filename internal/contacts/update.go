@@ -35,24 +35,24 @@ func externalIDTaken() error {
 
 // UpdateContact overwrites the specified traits and records contact.updated if one changes
 // (specification, Identify rule 3). A request that sends back the values that it read changes
-// nothing.
-func (s *Service) UpdateContact(ctx context.Context, id publicid.Contact, in ContactInput) (*db.Contact, error) {
+// nothing. The result has no counts.
+func (s *Service) UpdateContact(
+	ctx context.Context, id publicid.Contact, in ContactInput, q change.Request[*ContactDetail],
+) (*ContactDetail, error) {
 	if err := in.check(); err != nil {
 		return nil, err
 	}
-	var changed *db.Contact
-	err := s.changes.Run(ctx, func(c *change.Change) error {
+	return change.Run(ctx, s.changes, q, func(c *change.Change) (*ContactDetail, error) {
 		old, err := lockContact(ctx, c, id)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if err := Judge(ctx, c, old); err != nil {
-			return err
+		if err := q.JudgeLoaded(c, func() (*ContactDetail, error) { return Detail(ctx, c.Client(), old) }); err != nil {
+			return nil, err
 		}
-		changed, err = s.updateLocked(ctx, c, "updateContact", old, in)
-		return err
+		changed, err := s.updateLocked(ctx, c, "updateContact", old, in)
+		return &ContactDetail{Contact: changed}, err
 	})
-	return changed, err
 }
 
 // updateLocked is UpdateContact for a locked contact. The audit trail names the operation.
@@ -93,18 +93,19 @@ func (s *Service) overwrite(update *db.ContactUpdateOne, old *db.Contact, in Con
 }
 
 // DeleteContact removes a contact and records contact.deleted. Its posts stay, without the contact.
-func (s *Service) DeleteContact(ctx context.Context, id publicid.Contact) error {
-	return s.changes.Run(ctx, func(c *change.Change) error {
+func (s *Service) DeleteContact(ctx context.Context, id publicid.Contact, q change.Request[*ContactDetail]) error {
+	_, err := change.Run(ctx, s.changes, q, func(c *change.Change) (*ContactDetail, error) {
 		old, err := LockWithPosts(ctx, c, id)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if err := Judge(ctx, c, old); err != nil {
-			return err
+		if err := q.JudgeLoaded(c, func() (*ContactDetail, error) { return Detail(ctx, c.Client(), old) }); err != nil {
+			return nil, err
 		}
 		c.Audit("deleteContact", id)
-		return Remove(ctx, c, old)
+		return &ContactDetail{Contact: old}, Remove(ctx, c, old)
 	})
+	return err
 }
 
 // LockWithPosts loads and locks a contact that will be removed, and its posts.

@@ -26,7 +26,9 @@ const maxUpsertMetadata = 4 << 20
 //
 // All items share one transaction, because an idempotency key covers one. If UpsertContacts returns
 // an error, no item has taken effect.
-func (s *Service) UpsertContacts(ctx context.Context, in []Identification, memory *page.Reservation) ([]Identified, error) {
+func (s *Service) UpsertContacts(
+	ctx context.Context, in []Identification, memory *page.Reservation, q change.Request[[]Identified],
+) ([]Identified, error) {
 	judged := make([]Identified, len(in))
 	for i := range in {
 		judged[i].Err = in[i].check()
@@ -34,17 +36,11 @@ func (s *Service) UpsertContacts(ctx context.Context, in []Identification, memor
 	if err := s.reserveUpsert(ctx, in, judged, memory); err != nil {
 		return nil, err
 	}
-	var out []Identified
-	err := s.changes.Run(ctx, func(c *change.Change) error {
+	return change.Run(ctx, s.changes, q, func(c *change.Change) ([]Identified, error) {
 		// The transaction may run several times, so each run starts from the same results.
-		out = slices.Clone(judged)
-		u := &upsert{Service: s, c: c, in: in, out: out, contacts: map[string]*db.Contact{}, made: map[string]bool{}}
-		return u.run(ctx)
+		u := &upsert{Service: s, c: c, in: in, out: slices.Clone(judged), contacts: map[string]*db.Contact{}, made: map[string]bool{}}
+		return u.out, u.run(ctx)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
 }
 
 // reserveUpsert reserves memory for the batch, before it holds locks. It refuses the items behind

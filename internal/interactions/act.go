@@ -32,7 +32,7 @@ func (s *Service) Act(ctx context.Context, by Visitor, w Wanted, stamp string) (
 		return nil, err
 	}
 	if stamp == "" || w.Kind == Vote { // a person has at most one vote per post, and may retract it in between
-		return s.act(ctx, by, w)
+		return s.act(ctx, by, w, change.Request[*Done]{})
 	}
 	for {
 		done, err := s.actOnce(ctx, by, w, s.filledForm(by, w, stamp))
@@ -62,39 +62,37 @@ func (s *Service) filledForm(by Visitor, w Wanted, stamp string) (id [sha256.Siz
 	return [sha256.Size]byte(mac.Sum(nil))
 }
 
+// actOnce is act for a form that may be sent several times.
 func (s *Service) actOnce(ctx context.Context, by Visitor, w Wanted, form [sha256.Size]byte) (*Done, error) {
-	ctx, once := change.WithIdempotencyKey(ctx, form, form)
-	defer once.Abandon()
-	done, err := s.act(ctx, by, w)
-	if before := (*change.ReplayedError)(nil); errors.As(err, &before) {
-		if string(before.Body) == waits {
-			return &Done{Waits: true}, nil
-		}
-		found, err := s.feedback.Post(ctx, publicid.Read[publicid.Post](string(before.Body)))
-		if err != nil {
-			return nil, err
-		}
-		return &Done{Post: found.Post}, nil
+	done, err := s.act(ctx, by, w, change.Request[*Done]{Key: &change.Key{ID: form, Fingerprint: form}, Answer: keptDone})
+	before := (*change.ReplayedError)(nil)
+	if !errors.As(err, &before) {
+		return done, err
 	}
+	if string(before.Body) == waits {
+		return &Done{Waits: true}, nil
+	}
+	found, err := s.feedback.Post(ctx, publicid.Read[publicid.Post](string(before.Body)))
 	if err != nil {
 		return nil, err
 	}
+	return &Done{Post: found.Post}, nil
+}
+
+// keptDone returns the answer that is kept for a repetition: the post's id, or waits.
+func keptDone(done *Done) (change.Answer, error) {
 	kept := waits
 	if !done.Waits {
 		kept = done.Post.ID.String()
 	}
-	return done, once.Commit(ctx, change.Answer{Status: http.StatusOK, Body: []byte(kept)})
+	return change.Answer{Status: http.StatusOK, Body: []byte(kept)}, nil
 }
 
 // waits is the kept answer for an action that waits for moderation.
 const waits = "waits"
 
-func (s *Service) act(ctx context.Context, by Visitor, w Wanted) (done *Done, err error) {
-	err = s.changes.Run(ctx, func(c *change.Change) error {
-		done, err = s.perform(ctx, c, by, w)
-		return err
-	})
-	return done, err
+func (s *Service) act(ctx context.Context, by Visitor, w Wanted, q change.Request[*Done]) (*Done, error) {
+	return change.Run(ctx, s.changes, q, func(c *change.Change) (*Done, error) { return s.perform(ctx, c, by, w) })
 }
 
 // Retract removes the visitor's vote from a post, if there is one.
@@ -102,12 +100,13 @@ func (s *Service) Retract(ctx context.Context, by Visitor, on publicid.Post) err
 	if err := s.mayAct(ctx, by); err != nil {
 		return err
 	}
-	return s.changes.Run(ctx, func(c *change.Change) error {
+	_, err := change.Run(ctx, s.changes, change.Request[publicid.Post]{}, func(c *change.Change) (publicid.Post, error) {
 		if c.Caller.Organization.PublicClosed {
-			return Closed()
+			return on, Closed()
 		}
-		return s.feedback.RetractVisitorsVote(ctx, c, on, by.Email)
+		return on, s.feedback.RetractVisitorsVote(ctx, c, on, by.Email)
 	})
+	return err
 }
 
 // HasVoted reports whether the visitor has a vote on a post.

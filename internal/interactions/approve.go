@@ -18,20 +18,27 @@ import (
 	"earshot/internal/store"
 )
 
+// Decided is the result of an approval, or the number of rejected submissions. Submission is the one
+// that was waiting, and only a precondition looks at it.
+type Decided struct {
+	*Done
+	Rejected   int
+	Submission *db.Submission
+}
+
 // Approve publishes a submission as if it had never waited. One transaction removes the submission,
 // records the events, and creates the contact of an author who has opted in. It also works while the
 // organization accepts nothing from the public. A missing submission is problem.NotFound. If the
 // board is no longer public, it is problem.Conflict.
-func (s *Service) Approve(ctx context.Context, id publicid.Submission) (*Done, error) {
-	var done *Done
-	err := s.changes.Run(ctx, func(c *change.Change) error {
+func (s *Service) Approve(ctx context.Context, id publicid.Submission, q change.Request[Decided]) (Decided, error) {
+	return change.Run(ctx, s.changes, q, func(c *change.Change) (done Decided, err error) {
 		row, err := onlySubmission(ctx, c.Submission.Query().Where(submission.ID(id)))
 		if err != nil {
-			return err
+			return done, err
 		}
 		who, err := s.writer(ctx, row)
 		if err != nil {
-			return err
+			return done, err
 		}
 		w := Wanted{Kind: Kind(row.Kind), Board: row.BoardID, Title: row.Title, Text: row.BodyText}
 		if row.PostID != nil {
@@ -39,21 +46,20 @@ func (s *Service) Approve(ctx context.Context, id publicid.Submission) (*Done, e
 		}
 		at, err := s.place(ctx, c, w)
 		if problem.Is(err, problem.NotFound) {
-			return hidden(ctx, c, id)
+			return done, hidden(ctx, c, id)
 		}
 		if err != nil {
-			return err
+			return done, err
 		}
-		if done, err = s.appear(ctx, c, at, who, w); err != nil {
-			return err
+		if done.Done, err = s.appear(ctx, c, at, who, w); err != nil {
+			return done, err
 		}
-		if err := judge(ctx, c, id); err != nil {
-			return err
+		if err := judge(ctx, c, q, id); err != nil {
+			return done, err
 		}
 		c.Audit("approveSubmission", id)
-		return remove(ctx, c, id)
+		return done, remove(ctx, c, id)
 	})
-	return done, err
 }
 
 // hidden returns the problem of a submission whose board is not public. The submission stays in the
@@ -98,11 +104,11 @@ const (
 // Reject removes a submission, and all others of the same author or network if requested. It returns
 // the number of removed submissions. Only their lines of the audit trail remain. The network of a
 // submission is forgotten after store.NetworkRetention. A missing submission is problem.NotFound.
-func (s *Service) Reject(ctx context.Context, id publicid.Submission, also Also) (rejected int, err error) {
-	err = s.changes.Run(ctx, func(c *change.Change) error {
+func (s *Service) Reject(ctx context.Context, id publicid.Submission, also Also, q change.Request[Decided]) (Decided, error) {
+	return change.Run(ctx, s.changes, q, func(c *change.Change) (done Decided, err error) {
 		row, err := onlySubmission(ctx, c.Submission.Query().Where(submission.ID(id)))
 		if err != nil {
-			return err
+			return done, err
 		}
 		all := []predicate.Submission{submission.ID(id)}
 		switch {
@@ -115,7 +121,7 @@ func (s *Service) Reject(ctx context.Context, id publicid.Submission, also Also)
 		found, err := c.Submission.Query().Where(submission.Or(all...)).Order(db.Asc(submission.FieldID)).
 			ForUpdate().Select(submission.FieldID).All(ctx)
 		if err != nil {
-			return errors.Wrap(err, "find the submissions")
+			return done, errors.Wrap(err, "find the submissions")
 		}
 		ids := make([]publicid.Submission, len(found))
 		for i, one := range found {
@@ -123,25 +129,25 @@ func (s *Service) Reject(ctx context.Context, id publicid.Submission, also Also)
 			c.Audit("rejectSubmission", one.ID)
 		}
 		if !slices.Contains(ids, id) {
-			return problem.Missing("submission")
+			return done, problem.Missing("submission")
 		}
-		if err := judge(ctx, c, id); err != nil {
-			return err
+		if err := judge(ctx, c, q, id); err != nil {
+			return done, err
 		}
-		rejected, err = c.Submission.Delete().Where(submission.IDIn(ids...)).Exec(ctx)
+		done.Rejected, err = c.Submission.Delete().Where(submission.IDIn(ids...)).Exec(ctx)
 		if err != nil {
-			return errors.Wrap(err, "remove the submissions")
+			return done, errors.Wrap(err, "remove the submissions")
 		}
-		return nil
+		return done, nil
 	})
-	return rejected, err
 }
 
 // judge locks a submission and checks it against the request's precondition, if it has one. A merge
 // may have moved the submission to another post since the use case began.
-func judge(ctx context.Context, c *change.Change, id publicid.Submission) error {
-	return change.JudgeLoaded(ctx, func() (*db.Submission, error) {
-		return onlySubmission(ctx, c.Submission.Query().Where(submission.ID(id)).ForUpdate())
+func judge(ctx context.Context, c *change.Change, q change.Request[Decided], id publicid.Submission) error {
+	return q.JudgeLoaded(c, func() (Decided, error) {
+		found, err := onlySubmission(ctx, c.Submission.Query().Where(submission.ID(id)).ForUpdate())
+		return Decided{Submission: found}, err
 	})
 }
 

@@ -73,15 +73,16 @@ func (s *Service) Ask(ctx context.Context, by Visitor, w Wanted, m Mailing) erro
 	}
 	id, at := publicid.NewInteraction(), store.Now()
 	token := sha256.Sum256([]byte(s.token(id)))
-	return s.changes.Run(ctx, func(c *change.Change) error {
+	_, err = change.Run(ctx, s.changes, change.Request[publicid.Interaction]{}, func(c *change.Change) (publicid.Interaction, error) {
 		row := c.Interaction.Create().SetID(id).SetTokenHash(token[:]).SetEmailHash(hash).
 			SetContentSealed(s.secrets.SealApart(id.String(), string(text))).SetCreatedAt(at).SetDueAt(at).SetExpiresAt(at.Add(LinkLife))
 		if err := row.Exec(ctx); err != nil {
-			return errors.Wrap(err, "insert the interaction")
+			return id, errors.Wrap(err, "insert the interaction")
 		}
 		c.AskToConfirm(change.PendingInteraction{Interaction: id, Organization: c.Caller.Organization.ID})
-		return nil
+		return id, nil
 	})
+	return err
 }
 
 // token returns the token in the link to an interaction. It is derived and never stored.
@@ -119,38 +120,32 @@ type Confirmed struct {
 // of the mailbox, because a form accepts any address. The parameter from is the network of the
 // request, and language is the language of the page.
 func (s *Service) Confirm(ctx context.Context, token string, from netip.Prefix, optIn bool, language string) (*Confirmed, error) {
-	var done *Confirmed
-	err := s.changes.Run(ctx, func(c *change.Change) error {
+	return change.Run(ctx, s.changes, change.Request[*Confirmed]{}, func(c *change.Change) (*Confirmed, error) {
 		found, err := live(ctx, c.Interaction.Query().ForUpdate(), token)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		kept, err := s.opened(found)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if err := c.Interaction.DeleteOneID(found.ID).Exec(ctx); err != nil {
-			return errors.Wrap(err, "use the interaction up")
+			return nil, errors.Wrap(err, "use the interaction up")
 		}
 		kept.Wanted.OptIn, kept.Wanted.Language, kept.By.From = optIn, language, from
 		became, err := s.perform(ctx, c, kept.By, kept.Wanted)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if optIn {
 			if err := s.subscribers.Reached(ctx, c, kept.By.Email); err != nil {
-				return err
+				return nil, err
 			}
 		}
-		done = &Confirmed{By: kept.By, Kind: kept.Wanted.Kind, Done: became}
 		c.Confirmed(change.PendingInteraction{Interaction: found.ID, Organization: found.OrganizationID})
 		failpoint.Hit(failpoint.BeforeConfirmation)
-		return nil
+		return &Confirmed{By: kept.By, Kind: kept.Wanted.Kind, Done: became}, nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return done, nil
 }
 
 // live finds the unexpired interaction of a token.

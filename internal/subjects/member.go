@@ -20,8 +20,9 @@ import (
 // EraseMember erases the name and the address of a removed member. Posts, votes and comments keep the
 // user's id, so the pages show a former member as their author. The erasure is complete when
 // EraseMember returns, because no event, delivery or export holds the name or address of a member.
-func (s *Service) EraseMember(ctx context.Context, id publicid.User) error {
-	return s.changes.Run(ctx, func(c *change.Change) error { return s.eraseMember(ctx, c, id) })
+func (s *Service) EraseMember(ctx context.Context, id publicid.User, q change.Request[publicid.User]) error {
+	_, err := change.Run(ctx, s.changes, q, func(c *change.Change) (publicid.User, error) { return id, s.eraseMember(ctx, c, id) })
+	return err
 }
 
 // EraseMemberAsOperator is EraseMember for the operator, in the organization of the context. It works

@@ -57,84 +57,95 @@ func New(s *store.Store, changes *change.Runner, c *contacts.Service, secrets *s
 	return &Service{store: s, changes: changes, contacts: c, secrets: secrets}
 }
 
+// Started is an export or an erasure. Of is its contact before that, and only a precondition looks at
+// it.
+type Started struct {
+	*db.SubjectRequest
+	Of *contacts.ContactDetail
+}
+
+// judge checks a locked contact against the request's precondition.
+func judge(ctx context.Context, c *change.Change, q change.Request[Started], of *db.Contact) error {
+	return q.JudgeLoaded(c, func() (Started, error) {
+		whole, err := contacts.Detail(ctx, c.Client(), of)
+		return Started{Of: whole}, err
+	})
+}
+
 // Export starts an export of all data about a contact. If an export of the contact is running, it
 // returns that one.
-func (s *Service) Export(ctx context.Context, id publicid.Contact) (*db.SubjectRequest, error) {
-	var made *db.SubjectRequest
-	err := s.changes.Run(ctx, func(c *change.Change) error {
+func (s *Service) Export(ctx context.Context, id publicid.Contact, q change.Request[Started]) (Started, error) {
+	return change.Run(ctx, s.changes, q, func(c *change.Change) (started Started, err error) {
 		if err := access.MustAdminister(ctx, c.APIKey); err != nil {
-			return err
+			return started, err
 		}
 		// The lock excludes concurrent exports and the deletion of the contact.
 		of, err := contacts.OnlyContact(ctx, c.Contact.Query().Where(contact.ID(id)).ForUpdate(store.NoKeyUpdate))
 		if err != nil {
-			return err
+			return started, err
 		}
-		if err := contacts.Judge(ctx, c, of); err != nil {
-			return err
+		if err := judge(ctx, c, q, of); err != nil {
+			return started, err
 		}
-		made, err = c.SubjectRequest.Query().Where(
+		started.SubjectRequest, err = c.SubjectRequest.Query().Where(
 			subjectrequest.ContactID(id), subjectrequest.KindEQ(subjectrequest.KindExport),
 			subjectrequest.StatusEQ(subjectrequest.StatusRunning),
 		).Only(ctx)
 		if !db.IsNotFound(err) {
-			return errorOrNil(err, "look for an export that runs")
+			return started, errorOrNil(err, "look for an export that runs")
 		}
-		made, err = s.insert(ctx, c, of, c.SubjectRequest.Create().SetKind(subjectrequest.KindExport).SetStage(stageContact))
+		started.SubjectRequest, err = s.insert(ctx, c, of, c.SubjectRequest.Create().SetKind(subjectrequest.KindExport).SetStage(stageContact))
 		c.Audit("exportContact", id)
-		return err
+		return started, err
 	})
-	return made, err
 }
 
 // Erase deletes a contact with the hashes of its address, the name of its guest and the records of its
 // exports. The workflow then erases the contact's data from events. If blank is set, it also blanks
 // the texts that the contact wrote.
-func (s *Service) Erase(ctx context.Context, id publicid.Contact, blank bool) (*db.SubjectRequest, error) {
-	var made *db.SubjectRequest
-	err := s.changes.Run(ctx, func(c *change.Change) error {
+func (s *Service) Erase(ctx context.Context, id publicid.Contact, blank bool, q change.Request[Started]) (Started, error) {
+	return change.Run(ctx, s.changes, q, func(c *change.Change) (started Started, err error) {
 		if err := access.MustAdminister(ctx, c.APIKey); err != nil {
-			return err
+			return started, err
 		}
 		of, err := lockWithLinks(ctx, c, id)
 		if err != nil {
-			return err
+			return started, err
 		}
-		if err := contacts.Judge(ctx, c, of); err != nil {
-			return err
+		if err := judge(ctx, c, q, of); err != nil {
+			return started, err
 		}
 		if err := endSubmissions(ctx, c, of); err != nil {
-			return err
+			return started, err
 		}
 		if err := endExports(ctx, c, id); err != nil {
-			return err
+			return started, err
 		}
 		text := subjectrequest.TextKeep
 		if blank {
 			text = subjectrequest.TextBlank
 		}
-		made, err = s.insert(ctx, c, of,
+		started.SubjectRequest, err = s.insert(ctx, c, of,
 			c.SubjectRequest.Create().SetKind(subjectrequest.KindErase).SetText(text).SetStage(stagePosts))
 		if err != nil {
-			return err
+			return started, err
 		}
 		if blank {
-			if err := store.NoteTexts(ctx, c.Tx, made.ID, of); err != nil {
-				return err
+			if err := store.NoteTexts(ctx, c.Tx, started.ID, of); err != nil {
+				return started, err
 			}
 		}
 		if err := store.ErasePerson(ctx, c.Tx, of); err != nil {
-			return err
+			return started, err
 		}
 		c.Audit("eraseContact", id)
 		if err := contacts.Remove(ctx, c, of); err != nil {
-			return err
+			return started, err
 		}
 		// This step is last. Every change that could still answer with the contact has ended by now, or waits
 		// for one of the locked rows.
-		return store.RemoveAnswers(ctx, c.Tx, of.OrganizationID, id.UUID())
+		return started, store.RemoveAnswers(ctx, c.Tx, of.OrganizationID, id.UUID())
 	})
-	return made, err
 }
 
 // lockWithLinks locks a contact and its posts for the erasure. First it removes the contact's pending
