@@ -100,33 +100,35 @@ func (s *Service) Chosen(ctx context.Context, token string) (Choice, error) {
 // Choose stores the choice of a token's holder, in every billing state of the organization. A choice of
 // any e-mails also ends the suppression of an address that had bounced.
 func (s *Service) Choose(ctx context.Context, token string, in Choice) error {
-	return s.changes.RunUnpaid(ctx, func(c *change.Change) error {
+	_, err := change.RunUnpaid(ctx, s.changes, change.Request[struct{}]{}, func(c *change.Change) (none struct{}, _ error) {
 		hash, err := s.holderIn(ctx, c, token)
 		if err != nil {
-			return err
+			return none, err
 		}
 		if in.StatusUpdates || in.Changelog {
 			if err := store.Unsuppress(ctx, c.Tx, hash); err != nil {
-				return err
+				return none, err
 			}
 		}
-		return put(ctx, c, hash, in)
+		return none, put(ctx, c, hash, in)
 	})
+	return err
 }
 
 // Unsubscribe turns off all e-mails to the holder of a token.
 func (s *Service) Unsubscribe(ctx context.Context, token string) error {
-	return s.changes.RunUnpaid(ctx, func(c *change.Change) error {
+	_, err := change.RunUnpaid(ctx, s.changes, change.Request[struct{}]{}, func(c *change.Change) (none struct{}, _ error) {
 		hash, err := s.holderIn(ctx, c, token)
 		if err != nil {
-			return err
+			return none, err
 		}
 		old, err := chosenBy(ctx, c.Client(), hash)
 		if err != nil {
-			return err
+			return none, err
 		}
-		return put(ctx, c, hash, Choice{Language: old.Language})
+		return none, put(ctx, c, hash, Choice{Language: old.Language})
 	})
+	return err
 }
 
 // OptIn records the opt-in of a person with a verified address, in the caller's transaction. The
