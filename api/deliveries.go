@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"net/http"
 
 	"earshot/api/gen"
 	"earshot/ent/db"
@@ -34,20 +35,28 @@ func (s *server) GetDelivery(ctx context.Context, r gen.GetDeliveryRequestObject
 
 func (s *server) ReplayDelivery(ctx context.Context, r gen.ReplayDeliveryRequestObject) (gen.ReplayDeliveryResponseObject, error) {
 	of, id := publicid.Read[publicid.Webhook](r.WebhookID), publicid.Read[publicid.Delivery](r.DeliveryID)
-	d, err := s.Webhooks.ReplayDelivery(ctx, of, id)
+	d, err := s.Webhooks.ReplayDelivery(ctx, of, id, request(ctx, http.StatusCreated, replayedDelivery))
 	if err != nil {
 		return nil, err
 	}
-	return gen.ReplayDelivery201JSONResponse{Data: delivery(d)}, nil
+	return replayedDelivery(d), nil
+}
+
+func replayedDelivery(d *db.Delivery) gen.ReplayDelivery201JSONResponse {
+	return gen.ReplayDelivery201JSONResponse{Data: delivery(d)}
 }
 
 func (s *server) TestWebhook(ctx context.Context, r gen.TestWebhookRequestObject) (gen.TestWebhookResponseObject, error) {
 	of := publicid.Read[publicid.Webhook](r.WebhookID)
-	d, err := s.Webhooks.TryWebhook(ctx, of)
+	d, err := s.Webhooks.TryWebhook(ctx, of, request(ctx, http.StatusCreated, testDelivery))
 	if err != nil {
 		return nil, err
 	}
-	return gen.TestWebhook201JSONResponse{Data: delivery(d)}, nil
+	return testDelivery(d), nil
+}
+
+func testDelivery(d *db.Delivery) gen.TestWebhook201JSONResponse {
+	return gen.TestWebhook201JSONResponse{Data: delivery(d)}
 }
 
 func delivery(d *db.Delivery) gen.DeliveryFields {

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"net/http"
 
 	"earshot/api/gen"
 	"earshot/ent/db"
@@ -14,12 +15,16 @@ func (s *server) RecoverWebhook(ctx context.Context, r gen.RecoverWebhookRequest
 	of := publicid.Read[publicid.Webhook](r.WebhookID)
 	made, err := s.Webhooks.RecoverWebhook(ctx, of, webhooks.NewRecovery{
 		Since: r.Body.Since, Until: r.Body.Until, EventType: (*string)(r.Body.EventType),
-	})
+	}, request(ctx, http.StatusAccepted, startedRecovery))
 	if err != nil {
 		return nil, err
 	}
 	change.Touch(ctx, "recoveryId", made.ID)
-	return gen.RecoverWebhook202JSONResponse{Data: recovery(made)}, nil
+	return startedRecovery(made), nil
+}
+
+func startedRecovery(r *db.Recovery) gen.RecoverWebhook202JSONResponse {
+	return gen.RecoverWebhook202JSONResponse{Data: recovery(r)}
 }
 
 func (s *server) ListRecoveries(ctx context.Context, r gen.ListRecoveriesRequestObject) (gen.ListRecoveriesResponseObject, error) {

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"maps"
+	"net/http"
 
 	"earshot/api/gen"
 	"earshot/ent/db"
@@ -13,15 +14,19 @@ import (
 
 func (s *server) CreateWebhook(ctx context.Context, r gen.CreateWebhookRequestObject) (gen.CreateWebhookResponseObject, error) {
 	names := eventNames(r.Body.Events)
-	w, secret, err := s.Webhooks.RegisterWebhook(ctx, webhooks.WebhookInput{
+	w, err := s.Webhooks.RegisterWebhook(ctx, webhooks.WebhookInput{
 		URL: &r.Body.URL, Events: &names, Description: r.Body.Description, Metadata: given(r.Body.Metadata),
 		MaxPerSecond: r.Body.MaxPerSecond,
-	})
+	}, request(ctx, http.StatusCreated, createdWebhook))
 	if err != nil {
 		return nil, err
 	}
 	change.Touch(ctx, "webhookId", w.ID)
-	return gen.CreateWebhook201JSONResponse{Data: gen.WebhookWithSecret{WebhookFields: webhook(w), Secret: secret}}, nil
+	return createdWebhook(w), nil
+}
+
+func createdWebhook(w *webhooks.WithSecret) gen.CreateWebhook201JSONResponse {
+	return gen.CreateWebhook201JSONResponse{Data: webhookWithSecret(w)}
 }
 
 func (s *server) ListWebhooks(ctx context.Context, r gen.ListWebhooksRequestObject) (gen.ListWebhooksResponseObject, error) {
@@ -46,7 +51,6 @@ func foundWebhook(w *db.Webhook) gen.GetWebhook200JSONResponse {
 }
 
 func (s *server) UpdateWebhook(ctx context.Context, r gen.UpdateWebhookRequestObject) (gen.UpdateWebhookResponseObject, error) {
-	ctx = matching(ctx, foundWebhook)
 	id := publicid.Read[publicid.Webhook](r.WebhookID)
 	in := webhooks.WebhookInput{
 		URL: r.Body.URL, Enabled: r.Body.Enabled, Description: r.Body.Description, Metadata: given(r.Body.Metadata),
@@ -56,21 +60,25 @@ func (s *server) UpdateWebhook(ctx context.Context, r gen.UpdateWebhookRequestOb
 		names := eventNames(*r.Body.Events)
 		in.Events = &names
 	}
-	w, err := s.Webhooks.UpdateWebhook(ctx, id, in)
+	w, err := s.Webhooks.UpdateWebhook(ctx, id, in, conditional(ctx, http.StatusOK, foundWebhook, foundWebhook))
 	if err != nil {
 		return nil, err
 	}
-	return gen.UpdateWebhook200JSONResponse{Data: webhook(w)}, nil
+	return gen.UpdateWebhook200JSONResponse(foundWebhook(w)), nil
 }
 
 func (s *server) RotateWebhookSecret(ctx context.Context, r gen.RotateWebhookSecretRequestObject) (gen.RotateWebhookSecretResponseObject, error) {
-	ctx = matching(ctx, foundWebhook)
 	id := publicid.Read[publicid.Webhook](r.WebhookID)
-	w, secret, err := s.Webhooks.RotateSecret(ctx, id, r.Body.OverlapSeconds)
+	found := func(w *webhooks.WithSecret) gen.GetWebhook200JSONResponse { return foundWebhook(w.Webhook) }
+	w, err := s.Webhooks.RotateSecret(ctx, id, r.Body.OverlapSeconds, conditional(ctx, http.StatusOK, rotatedSecret, found))
 	if err != nil {
 		return nil, err
 	}
-	return gen.RotateWebhookSecret200JSONResponse{Data: gen.WebhookWithSecret{WebhookFields: webhook(w), Secret: secret}}, nil
+	return rotatedSecret(w), nil
+}
+
+func rotatedSecret(w *webhooks.WithSecret) gen.RotateWebhookSecret200JSONResponse {
+	return gen.RotateWebhookSecret200JSONResponse{Data: webhookWithSecret(w)}
 }
 
 func (s *server) GetWebhookHealth(ctx context.Context, r gen.GetWebhookHealthRequestObject) (gen.GetWebhookHealthResponseObject, error) {
@@ -92,12 +100,14 @@ func percentiles(p50, p95 *int) gen.Percentiles {
 }
 
 func (s *server) DeleteWebhook(ctx context.Context, r gen.DeleteWebhookRequestObject) (gen.DeleteWebhookResponseObject, error) {
-	ctx = matching(ctx, foundWebhook)
 	id := publicid.Read[publicid.Webhook](r.WebhookID)
-	if err := s.Webhooks.DeleteWebhook(ctx, id); err != nil {
+	gone := func(*db.Webhook) gen.DeleteWebhook200JSONResponse {
+		return gen.DeleteWebhook200JSONResponse{Data: deleted(id)}
+	}
+	if err := s.Webhooks.DeleteWebhook(ctx, id, conditional(ctx, http.StatusOK, gone, foundWebhook)); err != nil {
 		return nil, err
 	}
-	return gen.DeleteWebhook200JSONResponse{Data: deleted(id)}, nil
+	return gone(nil), nil
 }
 
 func eventNames(types []gen.EventType) []string {
@@ -110,6 +120,10 @@ func given(metadata *gen.WebhookMetadata) map[string]string {
 		return nil
 	}
 	return *metadata
+}
+
+func webhookWithSecret(w *webhooks.WithSecret) gen.WebhookWithSecret {
+	return gen.WebhookWithSecret{WebhookFields: webhook(w.Webhook), Secret: w.Secret}
 }
 
 func webhook(w *db.Webhook) gen.WebhookFields {

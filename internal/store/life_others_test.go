@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"earshot/ent/db"
 	"earshot/ent/db/recovery"
 	changes "earshot/internal/change"
 	"earshot/internal/event"
@@ -185,7 +186,7 @@ func (l *life) sent(t *rapid.T, of *lifeRow, err error) {
 
 func (l *life) replay(t *rapid.T) {
 	r := one(t, "deliveries", l.rows)
-	_, err := l.webhooks.ReplayDelivery(l.ctx, r.hook.id, r.id)
+	_, err := l.webhooks.ReplayDelivery(l.ctx, r.hook.id, r.id, changes.Request[*db.Delivery]{})
 	l.sent(t, r, err)
 }
 
@@ -211,7 +212,8 @@ func (l *life) recover(t *rapid.T) {
 		}
 	}
 	failed := where(l.rows, func(r *lifeRow) bool { return r.there() && r.hook == h && r.status == "failed" && !replayed[r] })
-	asked, err := l.webhooks.RecoverWebhook(l.ctx, h.id, webhooks.NewRecovery{Since: time.Now().Add(-time.Hour)})
+	hour := webhooks.NewRecovery{Since: time.Now().Add(-time.Hour)}
+	asked, err := l.webhooks.RecoverWebhook(l.ctx, h.id, hour, changes.Request[*db.Recovery]{})
 	switch {
 	case h.deleted:
 		require.True(t, problem.Is(err, problem.NotFound), "%v", err)
@@ -236,7 +238,7 @@ func (l *life) recover(t *rapid.T) {
 // toggle disables or enables a webhook. Enabling ends its streak of failures.
 func (l *life) toggle(t *rapid.T) {
 	h := one(t, "webhooks", where(l.hooks, func(h *lifeHook) bool { return !h.deleted }))
-	_, err := l.webhooks.UpdateWebhook(l.ctx, h.id, webhooks.WebhookInput{Enabled: new(!h.enabled)})
+	_, err := l.webhooks.UpdateWebhook(l.ctx, h.id, webhooks.WebhookInput{Enabled: new(!h.enabled)}, changes.Request[*db.Webhook]{})
 	require.NoError(t, err)
 	if h.enabled = !h.enabled; h.enabled {
 		h.failures = 0
@@ -266,7 +268,7 @@ func (l *life) followStreaks(t *rapid.T) {
 // one.
 func (l *life) delete(t *rapid.T) {
 	h := one(t, "webhooks", l.hooks)
-	err := l.webhooks.DeleteWebhook(l.ctx, h.id)
+	err := l.webhooks.DeleteWebhook(l.ctx, h.id, changes.Request[*db.Webhook]{})
 	if h.deleted {
 		require.True(t, problem.Is(err, problem.NotFound), "%v", err)
 		return

@@ -141,9 +141,9 @@ func newLife(t *rapid.T, s *store.Store, pool *pgxpool.Pool) *life {
 
 // register creates a webhook. It may already have 48 or 49 failures in a row.
 func (l *life) register() {
-	made, _, err := l.webhooks.RegisterWebhook(l.ctx, webhooks.WebhookInput{
+	made, err := l.webhooks.RegisterWebhook(l.ctx, webhooks.WebhookInput{
 		URL: new(l.name("https://example.com/")), Events: &[]string{"post.created"},
-	})
+	}, changes.Request[*webhooks.WithSecret]{})
 	require.NoError(l.t, err)
 	h := &lifeHook{id: made.ID, enabled: true, failures: rapid.SampledFrom([]int{0, lifeLimit - 1, lifeLimit - 2}).Draw(l.t, "failures")}
 	_, err = l.pool.Exec(l.ctx, "UPDATE webhooks SET consecutive_failures = $1 WHERE id = $2", h.failures, h.id.UUID())

@@ -47,33 +47,33 @@ func (in *NewRecovery) check(at time.Time) error {
 // the window, failed for good and was never replayed. The recovery's row is its outbox, from which
 // the Dispatcher continues. RecoverWebhook returns problem.Conflict if the webhook is disabled,
 // doesn't subscribe to the requested event, or already has a running recovery.
-func (s *Service) RecoverWebhook(ctx context.Context, id publicid.Webhook, in NewRecovery) (*db.Recovery, error) {
+func (s *Service) RecoverWebhook(
+	ctx context.Context, id publicid.Webhook, in NewRecovery, q change.Request[*db.Recovery],
+) (*db.Recovery, error) {
 	at := store.Now()
 	if err := in.check(at); err != nil {
 		return nil, err
 	}
-	var made *db.Recovery
-	err := s.changes.Run(ctx, func(c *change.Change) error {
+	return change.Run(ctx, s.changes, q, func(c *change.Change) (*db.Recovery, error) {
 		hook, err := lockWebhook(ctx, c, id, store.NoKeyUpdate) // so that the second of two requests sees the recovery of the first
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if err := mustTake(hook, in.EventType); err != nil {
-			return err
+			return nil, err
 		}
 		if err := mustNotRecover(ctx, c, id); err != nil {
-			return err
+			return nil, err
 		}
-		made, err = c.Recovery.Create().SetWebhookID(id).SetSince(in.Since).SetUntil(*in.Until).
+		made, err := c.Recovery.Create().SetWebhookID(id).SetSince(in.Since).SetUntil(*in.Until).
 			SetNillableEventType(in.EventType).SetCreatedAt(at).Save(ctx)
 		if err != nil {
-			return errors.Wrap(err, "insert the recovery")
+			return nil, errors.Wrap(err, "insert the recovery")
 		}
 		c.Audit("recoverWebhook", id)
 		c.StartRecovery(change.RunningRecovery{Recovery: made.ID, Webhook: id, Organization: made.OrganizationID})
-		return nil
+		return made, nil
 	})
-	return made, err
 }
 
 const recoveryRunning = "recovery_running"

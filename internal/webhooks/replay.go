@@ -26,33 +26,33 @@ const (
 // ReplayDelivery sends the payload of a delivery again, as a new delivery (specification, Replay
 // rules). It returns problem.Conflict if the webhook is disabled or no longer subscribes to the
 // event.
-func (s *Service) ReplayDelivery(ctx context.Context, of publicid.Webhook, id publicid.Delivery) (*db.Delivery, error) {
-	var made *db.Delivery
-	err := s.changes.Run(ctx, func(c *change.Change) error {
+func (s *Service) ReplayDelivery(
+	ctx context.Context, of publicid.Webhook, id publicid.Delivery, q change.Request[*db.Delivery],
+) (*db.Delivery, error) {
+	return change.Run(ctx, s.changes, q, func(c *change.Change) (*db.Delivery, error) {
 		// The lock prevents the retention from removing the delivery and its event in the meantime.
 		// It comes before the webhook's lock, in the same order as in the deletion of a webhook.
 		old, missing := onlyDelivery(ctx, c.Delivery.Query().Where(delivery.ID(id), delivery.WebhookID(of)).ForShare(store.KeyShare))
 		if missing != nil && !problem.Is(missing, problem.NotFound) {
-			return missing
+			return nil, missing
 		}
 		hook, err := lockWebhook(ctx, c, of, store.KeyShare)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if missing != nil {
-			return missing
+			return nil, missing
 		}
 		if err := mustTake(hook, &old.EventType); err != nil {
-			return err
+			return nil, err
 		}
-		made, err = c.Send(hook, publicid.NewDelivery(), old.EventID, old.EventType, store.Now()).SetReplayOf(id).Save(ctx)
+		made, err := c.Send(hook, publicid.NewDelivery(), old.EventID, old.EventType, store.Now()).SetReplayOf(id).Save(ctx)
 		if err != nil {
-			return errors.Wrap(err, "insert the delivery")
+			return nil, errors.Wrap(err, "insert the delivery")
 		}
 		c.Audit("replayDelivery", id)
-		return nil
+		return made, nil
 	})
-	return made, err
 }
 
 // ReplayAs is ReplayDelivery for an operator, and needs only the delivery's id. It acts for the

@@ -22,27 +22,28 @@ const maxSecretOverlap = 7 * 24 * 60 * 60
 // again. During the overlap, attempts are also signed with the former secret. The overlap is in
 // seconds; nil is one day, and 0 ends the former secret immediately. A further rotation also ends
 // the former secret.
-func (s *Service) RotateSecret(ctx context.Context, id publicid.Webhook, overlap *int) (*db.Webhook, string, error) {
+func (s *Service) RotateSecret(
+	ctx context.Context, id publicid.Webhook, overlap *int, q change.Request[*WithSecret],
+) (*WithSecret, error) {
 	var bad problem.Fields
 	lasts := bad.Overlap(overlap, maxSecretOverlap)
 	if err := bad.Err(); err != nil {
-		return nil, "", err
+		return nil, err
 	}
-	var changed *db.Webhook
 	secret := webhook.NewSecret()
-	err := s.changes.Run(ctx, func(c *change.Change) error {
+	return change.Run(ctx, s.changes, q, func(c *change.Change) (*WithSecret, error) {
 		old, err := c.Webhook.Query().Where(entwebhook.ID(id)).ForUpdate(store.NoKeyUpdate).Only(ctx)
 		if db.IsNotFound(err) {
-			return problem.Missing("webhook")
+			return nil, problem.Missing("webhook")
 		}
 		if err != nil {
-			return errors.Wrap(err, "load the webhook")
+			return nil, errors.Wrap(err, "load the webhook")
 		}
 		if err := s.openURL(old); err != nil {
-			return err
+			return nil, err
 		}
-		if err := change.Judge(ctx, old); err != nil {
-			return err
+		if err := q.Judge(c, &WithSecret{Webhook: old}); err != nil {
+			return nil, err
 		}
 		at := store.Now()
 		update := c.Webhook.UpdateOneID(id).SetSecretSealed(s.secrets.Seal(id.String(), secret)).SetUpdatedAt(at)
@@ -54,12 +55,12 @@ func (s *Service) RotateSecret(ctx context.Context, id publicid.Webhook, overlap
 		} else {
 			update.SetFormerSecretSealed(old.SecretSealed).SetFormerSecretUntil(at.Add(lasts))
 		}
-		if changed, err = update.Save(ctx); err != nil {
-			return errors.Wrap(err, "replace the secret")
+		changed, err := update.Save(ctx)
+		if err != nil {
+			return nil, errors.Wrap(err, "replace the secret")
 		}
 		changed.URL = old.URL
 		c.Audit("rotateWebhookSecret", id)
-		return nil
+		return &WithSecret{Webhook: changed, Secret: secret}, nil
 	})
-	return changed, secret, err
 }

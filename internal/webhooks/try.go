@@ -14,28 +14,26 @@ import (
 
 // TryWebhook sends a webhook.test to one webhook, regardless of its subscriptions. It returns
 // problem.Conflict if the webhook is disabled.
-func (s *Service) TryWebhook(ctx context.Context, id publicid.Webhook) (*db.Delivery, error) {
-	var made *db.Delivery
-	err := s.changes.Run(ctx, func(c *change.Change) error {
+func (s *Service) TryWebhook(ctx context.Context, id publicid.Webhook, q change.Request[*db.Delivery]) (*db.Delivery, error) {
+	return change.Run(ctx, s.changes, q, func(c *change.Change) (*db.Delivery, error) {
 		hook, err := lockWebhook(ctx, c, id, store.KeyShare)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if err := mustTake(hook, new(string(event.WebhookTest))); err != nil {
-			return err
+			return nil, err
 		}
 		recorded, err := c.Freeze(ctx, event.WebhookTest, &event.WebhookTestPayload{
 			Webhook: event.Webhook{ID: id, CreatedAt: hook.CreatedAt},
 		})
 		if err != nil {
-			return err
+			return nil, err
 		}
-		made, err = c.Send(hook, publicid.NewDelivery(), recorded, string(event.WebhookTest), store.Now()).Save(ctx)
+		made, err := c.Send(hook, publicid.NewDelivery(), recorded, string(event.WebhookTest), store.Now()).Save(ctx)
 		if err != nil {
-			return errors.Wrap(err, "insert the delivery")
+			return nil, errors.Wrap(err, "insert the delivery")
 		}
 		c.Audit("testWebhook", id)
-		return nil
+		return made, nil
 	})
-	return made, err
 }

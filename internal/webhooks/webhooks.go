@@ -18,34 +18,39 @@ import (
 	"earshot/webhook"
 )
 
+// WithSecret is a webhook with its new signing secret.
+type WithSecret struct {
+	*db.Webhook
+	Secret string
+}
+
 // RegisterWebhook makes an enabled webhook and returns its signing secret, which is never shown
 // again. A URL and events are required. It returns problem.PlanLimit on the free plan, or if the
 // organization has reached the cap.
-func (s *Service) RegisterWebhook(ctx context.Context, in WebhookInput) (*db.Webhook, string, error) {
+func (s *Service) RegisterWebhook(ctx context.Context, in WebhookInput, q change.Request[*WithSecret]) (*WithSecret, error) {
 	if err := s.checkNewWebhook(in); err != nil {
-		return nil, "", err
+		return nil, err
 	}
-	var made *db.Webhook
 	secret := webhook.NewSecret()
-	err := s.changes.Run(ctx, func(c *change.Change) error {
+	return change.Run(ctx, s.changes, q, func(c *change.Change) (*WithSecret, error) {
 		limit := s.settings.Cap
 		if c.Caller.Organization.Plan == organization.PlanFree {
 			limit = 0
 		}
 		// Two registrations at once must not both take the last place.
 		if err := c.LockOrganization(ctx); err != nil {
-			return err
+			return nil, err
 		}
 		n, err := c.Webhook.Query().Count(ctx)
 		if err != nil {
-			return errors.Wrap(err, "count webhooks")
+			return nil, errors.Wrap(err, "count webhooks")
 		}
 		if n >= limit {
-			return problem.OverPlan("webhook", limit, n)
+			return nil, problem.OverPlan("webhook", limit, n)
 		}
 		id, at := publicid.NewWebhook(), store.Now()
 		c.Audit("createWebhook", id)
-		made, err = c.Webhook.Create().
+		made, err := c.Webhook.Create().
 			SetID(id).SetURL(change.OriginOf(*in.URL)).SetURLSealed(s.sealURL(id, *in.URL)).SetEvents(distinct(*in.Events)).
 			SetNillableDescription(change.Value(in.Description)).SetMetadata(in.Metadata).
 			SetNillableMaxPerSecond(change.Value(in.MaxPerSecond)).
@@ -53,12 +58,11 @@ func (s *Service) RegisterWebhook(ctx context.Context, in WebhookInput) (*db.Web
 			SetCreatedAt(at).SetUpdatedAt(at).
 			Save(ctx)
 		if err != nil {
-			return errors.Wrap(err, "insert the webhook")
+			return nil, errors.Wrap(err, "insert the webhook")
 		}
 		made.URL = *in.URL
-		return nil
+		return &WithSecret{Webhook: made, Secret: secret}, nil
 	})
-	return made, secret, err
 }
 
 // Webhooks lists the organization's webhooks, oldest first. It returns all of them unless the
@@ -111,29 +115,30 @@ func (s *Service) loadWebhook(ctx context.Context, id publicid.Webhook) (*db.Web
 // UpdateWebhook changes a webhook. Pending deliveries use the new URL from their next attempt on,
 // and end there if the webhook is disabled. A change that only disables the webhook works in every
 // billing state, even if the URL can't be opened. In that case only the URL's origin is returned.
-func (s *Service) UpdateWebhook(ctx context.Context, id publicid.Webhook, in WebhookInput) (*db.Webhook, error) {
+func (s *Service) UpdateWebhook(
+	ctx context.Context, id publicid.Webhook, in WebhookInput, q change.Request[*db.Webhook],
+) (*db.Webhook, error) {
 	if err := s.checkWebhook(in); err != nil {
 		return nil, err
 	}
-	perform := s.changes.Run
+	perform := change.Run[*db.Webhook]
 	if in.onlyDisables() {
-		perform = s.changes.RunUnpaid
+		perform = change.RunUnpaid[*db.Webhook]
 	}
-	var changed *db.Webhook
-	err := perform(ctx, func(c *change.Change) error {
+	return perform(ctx, s.changes, q, func(c *change.Change) (*db.Webhook, error) {
 		old, err := c.Webhook.Query().Where(entwebhook.ID(id)).ForUpdate().Only(ctx)
 		if db.IsNotFound(err) {
-			return problem.Missing("webhook")
+			return nil, problem.Missing("webhook")
 		}
 		if err != nil {
-			return errors.Wrap(err, "load the webhook")
+			return nil, errors.Wrap(err, "load the webhook")
 		}
 		unreadable := s.openURL(old)
 		if unreadable != nil && in.URL == nil && !in.onlyDisables() {
-			return unreadable // a new URL repairs it, and the old one isn't needed for that
+			return nil, unreadable // a new URL repairs it, and the old one isn't needed for that
 		}
-		if err := change.Judge(ctx, old); err != nil {
-			return err
+		if err := q.Judge(c, old); err != nil {
+			return nil, err
 		}
 		at, whole := store.Now(), old.URL
 		update := c.Webhook.UpdateOne(old)
@@ -150,17 +155,17 @@ func (s *Service) UpdateWebhook(ctx context.Context, id publicid.Webhook, in Web
 			setEnabled(update, *in.Enabled, at)
 			c.EndStreak(old)
 		}
-		if changed = old; change.Unchanged(update.Mutation()) {
-			return nil
+		if change.Unchanged(update.Mutation()) {
+			return old, nil
 		}
 		c.Audit("updateWebhook", id)
-		if changed, err = update.SetUpdatedAt(at).Save(ctx); err != nil {
-			return errors.Wrap(err, "update the webhook")
+		changed, err := update.SetUpdatedAt(at).Save(ctx)
+		if err != nil {
+			return nil, errors.Wrap(err, "update the webhook")
 		}
 		changed.URL = whole
-		return nil
+		return changed, nil
 	})
-	return changed, err
 }
 
 func setEnabled(update *db.WebhookUpdateOne, enabled bool, at time.Time) {
@@ -174,30 +179,31 @@ func setEnabled(update *db.WebhookUpdateOne, enabled bool, at time.Time) {
 
 // DeleteWebhook deletes a webhook and its log. Both are invisible from then on, and the retention
 // removes the rows later, page by page. Deliveries in progress end quietly.
-func (s *Service) DeleteWebhook(ctx context.Context, id publicid.Webhook) error {
-	return s.changes.Run(ctx, func(c *change.Change) error {
+func (s *Service) DeleteWebhook(ctx context.Context, id publicid.Webhook, q change.Request[*db.Webhook]) error {
+	_, err := change.Run(ctx, s.changes, q, func(c *change.Change) (*db.Webhook, error) {
 		// FOR UPDATE waits for transactions that are adding deliveries to the webhook. Their
 		// deliveries therefore exist when the retention removes its rows.
 		hook, err := c.Webhook.Query().Where(entwebhook.ID(id)).ForUpdate().Only(ctx)
 		if db.IsNotFound(err) {
-			return problem.Missing("webhook")
+			return nil, problem.Missing("webhook")
 		}
 		if err != nil {
-			return errors.Wrap(err, "load the webhook")
+			return nil, errors.Wrap(err, "load the webhook")
 		}
-		err = change.JudgeLoaded(ctx, func() (*db.Webhook, error) { return hook, s.openURL(hook) })
+		err = q.JudgeLoaded(c, func() (*db.Webhook, error) { return hook, s.openURL(hook) })
 		if err != nil {
-			return err
+			return nil, err
 		}
 		at := store.Now()
 		err = c.Webhook.UpdateOne(hook).
 			SetDeletedAt(at).SetEnabled(false).SetDisabledAt(at).SetDisabledReason(entwebhook.DisabledReasonRequested).
 			SetConsecutiveFailures(0).SetUpdatedAt(at).Exec(ctx)
 		if err != nil {
-			return errors.Wrap(err, "delete the webhook")
+			return nil, errors.Wrap(err, "delete the webhook")
 		}
 		c.EndStreak(hook)
 		c.Audit("deleteWebhook", id)
-		return nil
+		return hook, nil
 	})
+	return err
 }
