@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"net/http"
 
 	"earshot/api/gen"
 	"earshot/ent/db"
@@ -24,32 +25,48 @@ func (s *server) CreateAPIKey(ctx context.Context, r gen.CreateAPIKeyRequestObje
 		id := publicid.Read[publicid.User](*r.Body.MemberID)
 		actsAs = &id
 	}
-	secret, k, err := s.Access.MintAPIKey(ctx, actsAs, access.NewAPIKey{
+	made, err := s.Access.MintAPIKey(ctx, actsAs, access.NewAPIKey{
 		Name: r.Body.Name, Scope: string(r.Body.Scope), ExpiresAt: valueOf(r.Body.ExpiresAt),
-	})
+	}, request(ctx, http.StatusCreated, createdAPIKey))
 	if err != nil {
 		return nil, err
 	}
-	change.Touch(ctx, "keyId", k.ID)
-	return gen.CreateAPIKey201JSONResponse{Data: gen.APIKeyWithSecret{APIKeyFields: apiKey(k), Key: secret}}, nil
+	change.Touch(ctx, "keyId", made.Key.ID)
+	return createdAPIKey(made), nil
+}
+
+func createdAPIKey(k *access.IssuedKey) gen.CreateAPIKey201JSONResponse {
+	return gen.CreateAPIKey201JSONResponse{Data: apiKeyWithSecret(k)}
 }
 
 func (s *server) RotateAPIKey(ctx context.Context, r gen.RotateAPIKeyRequestObject) (gen.RotateAPIKeyResponseObject, error) {
 	id := publicid.Read[publicid.APIKey](r.KeyID)
-	secret, k, err := s.Access.RotateAPIKey(ctx, id, r.Body.OverlapSeconds)
+	made, err := s.Access.RotateAPIKey(ctx, id, r.Body.OverlapSeconds, request(ctx, http.StatusCreated, rotatedAPIKey))
 	if err != nil {
 		return nil, err
 	}
-	change.Touch(ctx, "keyId", k.ID)
-	return gen.RotateAPIKey201JSONResponse{Data: gen.APIKeyWithSecret{APIKeyFields: apiKey(k), Key: secret}}, nil
+	change.Touch(ctx, "keyId", made.Key.ID)
+	return rotatedAPIKey(made), nil
+}
+
+func rotatedAPIKey(k *access.IssuedKey) gen.RotateAPIKey201JSONResponse {
+	return gen.RotateAPIKey201JSONResponse{Data: apiKeyWithSecret(k)}
 }
 
 func (s *server) RevokeAPIKey(ctx context.Context, r gen.RevokeAPIKeyRequestObject) (gen.RevokeAPIKeyResponseObject, error) {
 	id := publicid.Read[publicid.APIKey](r.KeyID)
-	if err := s.Access.WithdrawAPIKey(ctx, id, r.Params.KeepCreated != nil && *r.Params.KeepCreated); err != nil {
+	keepCreated := r.Params.KeepCreated != nil && *r.Params.KeepCreated
+	gone := func(*db.APIKey) gen.RevokeAPIKey200JSONResponse {
+		return gen.RevokeAPIKey200JSONResponse{Data: deleted(id)}
+	}
+	if err := s.Access.WithdrawAPIKey(ctx, id, keepCreated, request(ctx, http.StatusOK, gone)); err != nil {
 		return nil, err
 	}
-	return gen.RevokeAPIKey200JSONResponse{Data: deleted(id)}, nil
+	return gone(nil), nil
+}
+
+func apiKeyWithSecret(k *access.IssuedKey) gen.APIKeyWithSecret {
+	return gen.APIKeyWithSecret{APIKeyFields: apiKey(k.Key), Key: k.Secret}
 }
 
 func apiKey(k *db.APIKey) gen.APIKeyFields {

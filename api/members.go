@@ -25,12 +25,17 @@ func (s *server) CreateMember(ctx context.Context, r gen.CreateMemberRequestObje
 	if r.Body.Role != nil {
 		role = string(*r.Body.Role)
 	}
-	m, err := s.Access.CreateMember(ctx, access.NewMember{Email: r.Body.Email, Name: r.Body.Name, Role: role})
+	m, err := s.Access.CreateMember(ctx, access.NewMember{Email: r.Body.Email, Name: r.Body.Name, Role: role},
+		request(ctx, http.StatusCreated, createdMember))
 	if err != nil {
 		return nil, err
 	}
 	change.Touch(ctx, "memberId", m.ID)
-	return gen.CreateMember201JSONResponse{Data: member(m)}, nil
+	return createdMember(m), nil
+}
+
+func createdMember(m *db.User) gen.CreateMember201JSONResponse {
+	return gen.CreateMember201JSONResponse{Data: member(m)}
 }
 
 func (s *server) GetMember(ctx context.Context, r gen.GetMemberRequestObject) (gen.GetMemberResponseObject, error) {
@@ -46,22 +51,28 @@ func foundMember(m *db.User) gen.GetMember200JSONResponse {
 }
 
 func (s *server) UpdateMember(ctx context.Context, r gen.UpdateMemberRequestObject) (gen.UpdateMemberResponseObject, error) {
-	ctx = matching(ctx, foundMember)
 	id := publicid.Read[publicid.User](r.MemberID)
-	m, err := s.Access.UpdateMember(ctx, id, access.MemberInput{Name: r.Body.Name, Role: (*string)(r.Body.Role)})
+	m, err := s.Access.UpdateMember(ctx, id, access.MemberInput{Name: r.Body.Name, Role: (*string)(r.Body.Role)},
+		conditional(ctx, http.StatusOK, changedMember, foundMember))
 	if err != nil {
 		return nil, err
 	}
-	return gen.UpdateMember200JSONResponse{Data: member(m)}, nil
+	return changedMember(m), nil
+}
+
+func changedMember(m *db.User) gen.UpdateMember200JSONResponse {
+	return gen.UpdateMember200JSONResponse{Data: member(m)}
 }
 
 func (s *server) DeleteMember(ctx context.Context, r gen.DeleteMemberRequestObject) (gen.DeleteMemberResponseObject, error) {
-	ctx = matching(ctx, foundMember)
 	id := publicid.Read[publicid.User](r.MemberID)
-	if err := s.Access.RemoveMember(ctx, id); err != nil {
+	gone := func(*db.User) gen.DeleteMember200JSONResponse {
+		return gen.DeleteMember200JSONResponse{Data: deleted(id)}
+	}
+	if err := s.Access.RemoveMember(ctx, id, conditional(ctx, http.StatusOK, gone, foundMember)); err != nil {
 		return nil, err
 	}
-	return gen.DeleteMember200JSONResponse{Data: deleted(id)}, nil
+	return gone(nil), nil
 }
 
 func (s *server) EraseMember(ctx context.Context, r gen.EraseMemberRequestObject) (gen.EraseMemberResponseObject, error) {

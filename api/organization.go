@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"net/http"
 
 	"github.com/oapi-codegen/nullable"
 
@@ -22,14 +23,18 @@ func foundOrganization(o *access.Organization) gen.GetOrganization200JSONRespons
 }
 
 func (s *server) UpdateOrganization(ctx context.Context, r gen.UpdateOrganizationRequestObject) (gen.UpdateOrganizationResponseObject, error) {
-	changed, err := s.Access.UpdateOrganization(matching(ctx, foundOrganization), access.OrganizationPatch{
+	changed, err := s.Access.UpdateOrganization(ctx, access.OrganizationPatch{
 		Color: emptyForNull(r.Body.Color), PublicClosed: r.Body.PublicClosed, BlockedWords: r.Body.BlockedWords,
 		SubscriberMails: r.Body.SubscriberMails,
-	})
+	}, conditional(ctx, http.StatusOK, changedOrganization, foundOrganization))
 	if err != nil {
 		return nil, err
 	}
-	return gen.UpdateOrganization200JSONResponse{Data: organization(changed)}, nil
+	return changedOrganization(changed), nil
+}
+
+func changedOrganization(o *access.Organization) gen.UpdateOrganization200JSONResponse {
+	return gen.UpdateOrganization200JSONResponse{Data: organization(o)}
 }
 
 // emptyForNull returns an empty text for null, so that the use case deletes the value. It returns

@@ -55,6 +55,12 @@ func (in *NewAPIKey) check() error {
 	return bad.Err()
 }
 
+// IssuedKey is a new key with its secret in clear text, which is not available later.
+type IssuedKey struct {
+	Key    *db.APIKey
+	Secret string
+}
+
 // CreateAPIKey creates a key for a member of the organization in the context. It returns the secret
 // in clear text, which is not available later. It is for the operator.
 func (s *Service) CreateAPIKey(ctx context.Context, in NewAPIKey) (secret string, key *db.APIKey, err error) {
@@ -65,10 +71,13 @@ func (s *Service) CreateAPIKey(ctx context.Context, in NewAPIKey) (secret string
 		if _, err := mayMakeKeyFor(ctx, c, in.User); err != nil {
 			return err
 		}
-		if secret, key, err = insertKey(ctx, c.APIKey, in, origin{}); err == nil {
-			c.Audit("createApiKey", key.ID)
+		made, err := insertKey(ctx, c.APIKey, in, origin{})
+		if err != nil {
+			return err
 		}
-		return err
+		c.Audit("createApiKey", made.Key.ID)
+		secret, key = made.Secret, made.Key
+		return nil
 	})
 	return secret, key, err
 }
@@ -100,7 +109,7 @@ type origin struct {
 }
 
 // insertKey generates a key and inserts it.
-func insertKey(ctx context.Context, client *db.APIKeyClient, in NewAPIKey, from origin) (string, *db.APIKey, error) {
+func insertKey(ctx context.Context, client *db.APIKeyClient, in NewAPIKey, from origin) (*IssuedKey, error) {
 	secret := keyPrefix + randomText(keyRandom)
 	hash := sha256.Sum256([]byte(secret))
 	create := client.Create()
@@ -113,39 +122,43 @@ func insertKey(ctx context.Context, client *db.APIKeyClient, in NewAPIKey, from 
 		SetHash(hash[:]).SetPrefix(secret[:keyVisible]).
 		Save(ctx)
 	if err != nil {
-		return "", nil, errors.Wrap(err, "insert the API key")
+		return nil, errors.Wrap(err, "insert the API key")
 	}
-	return secret, key, nil
+	return &IssuedKey{Key: key, Secret: secret}, nil
 }
 
 // MintAPIKey is CreateAPIKey for the caller in the context. If member is nil, the key acts as the
 // caller.
-func (s *Service) MintAPIKey(ctx context.Context, member *publicid.User, in NewAPIKey) (secret string, key *db.APIKey, err error) {
+func (s *Service) MintAPIKey(
+	ctx context.Context, member *publicid.User, in NewAPIKey, q change.Request[*IssuedKey],
+) (*IssuedKey, error) {
 	in.User = change.CallerOf(ctx).User.ID
 	if member != nil {
 		in.User = *member
 	}
 	if err := in.check(); err != nil {
-		return "", nil, err
+		return nil, err
 	}
-	err = s.changes.Run(ctx, func(c *change.Change) error {
+	return change.Run(ctx, s.changes, q, func(c *change.Change) (*IssuedKey, error) {
+		in := in // a repetition starts from the given expiry
 		by, err := mayMakeKeyFor(ctx, c, in.User)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if in.ExpiresAt, err = notBeyond(by.key, in.ExpiresAt); err != nil {
-			return err
+			return nil, err
 		}
 		if err := mustHaveRoomForKey(ctx, c, in.User); err != nil {
-			return err
+			return nil, err
 		}
 		from := origin{key: &by.key.ID, members: creatorsOf(c, in.User), rateLimit: by.key.RateLimit}
-		if secret, key, err = insertKey(ctx, c.APIKey, in, from); err == nil {
-			c.Audit("createApiKey", key.ID)
+		made, err := insertKey(ctx, c.APIKey, in, from)
+		if err != nil {
+			return nil, err
 		}
-		return err
+		c.Audit("createApiKey", made.Key.ID)
+		return made, nil
 	})
-	return secret, key, err
 }
 
 // notBeyond returns the end of a key that another key creates. A new key must not outlive its creator,
@@ -200,22 +213,24 @@ func (s *Service) APIKeys(ctx context.Context, q page.Query) (page.Page[*db.APIK
 
 // WithdrawAPIKey is RevokeAPIKey for the caller in the context. It ignores the billing state, so
 // that a leaked key can always be revoked.
-func (s *Service) WithdrawAPIKey(ctx context.Context, id publicid.APIKey, keepCreated bool) error {
-	return s.changes.RunUnpaid(ctx, func(c *change.Change) error {
+func (s *Service) WithdrawAPIKey(
+	ctx context.Context, id publicid.APIKey, keepCreated bool, q change.Request[*db.APIKey],
+) error {
+	_, err := change.RunUnpaid(ctx, s.changes, q, func(c *change.Change) (*db.APIKey, error) {
 		by, err := lockMembers(ctx, c)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		key, err := onlyKey(ctx, c.APIKey.Query().Where(apikey.ID(id)).WithUser())
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if err := by.mayManageKeysOf(key.Edges.User); err != nil {
-			return err
+			return nil, err
 		}
-		_, err = revokeKey(ctx, c, id, keepCreated)
-		return err
+		return revokeKey(ctx, c, id, keepCreated)
 	})
+	return err
 }
 
 // RevokeAPIKey revokes a key for the operator, and the keys that were created with it unless

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"earshot/ent/db"
 	"earshot/internal/access"
 	"earshot/internal/change"
 	"earshot/internal/problem"
@@ -44,13 +45,14 @@ func (n *tenant) endedJustNow(t *testing.T, end func(kim *tenant, id string)) {
 	ctx := change.WithCaller(t.Context(), caller)
 	end(kim, caller.Key.ID.String())
 	unchanged := n.Watch(t)
-	_, _, err := n.App.Access.MintAPIKey(ctx, nil, access.NewAPIKey{Name: "x", Scope: "read"})
+	_, err := n.App.Access.MintAPIKey(ctx, nil, access.NewAPIKey{Name: "x", Scope: "read"}, change.Request[*access.IssuedKey]{})
 	require.True(t, problem.Is(err, problem.Unauthorized), "%v", err)
-	_, _, err = n.App.Access.RotateAPIKey(ctx, publicid.Read[publicid.APIKey](spare.(string)), nil)
+	_, err = n.App.Access.RotateAPIKey(ctx, publicid.Read[publicid.APIKey](spare.(string)), nil, change.Request[*access.IssuedKey]{})
 	require.True(t, problem.Is(err, problem.Unauthorized), "%v", err)
-	err = n.App.Access.WithdrawAPIKey(ctx, publicid.Read[publicid.APIKey](spare.(string)), false)
+	err = n.App.Access.WithdrawAPIKey(ctx, publicid.Read[publicid.APIKey](spare.(string)), false, change.Request[*db.APIKey]{})
 	require.True(t, problem.Is(err, problem.Unauthorized), "%v", err)
-	_, err = n.App.Access.CreateMember(ctx, access.NewMember{Email: "new@example.com", Name: "x", Role: "admin"})
+	_, err = n.App.Access.CreateMember(ctx, access.NewMember{Email: "new@example.com", Name: "x", Role: "admin"},
+		change.Request[*db.User]{})
 	require.True(t, problem.Is(err, problem.Unauthorized), "%v", err)
 	unchanged(t)
 }

@@ -33,19 +33,21 @@ func (in *MemberInput) check() error {
 
 // UpdateMember changes a member's name or role. It revokes keys whose creators may no longer manage
 // them. Changing the role of the last owner is problem.Conflict.
-func (s *Service) UpdateMember(ctx context.Context, id publicid.User, in MemberInput) (changed *db.User, err error) {
+func (s *Service) UpdateMember(
+	ctx context.Context, id publicid.User, in MemberInput, q change.Request[*db.User],
+) (*db.User, error) {
 	if err := in.check(); err != nil {
 		return nil, err
 	}
-	err = s.changes.Run(ctx, func(c *change.Change) (err error) {
-		changed, err = updateMember(ctx, c, id, in)
-		return err
+	return change.Run(ctx, s.changes, q, func(c *change.Change) (*db.User, error) {
+		return updateMember(ctx, c, id, in, q)
 	})
-	return changed, err
 }
 
-func updateMember(ctx context.Context, c *change.Change, id publicid.User, in MemberInput) (*db.User, error) {
-	old, by, err := memberToChange(ctx, c, id)
+func updateMember(
+	ctx context.Context, c *change.Change, id publicid.User, in MemberInput, q change.Request[*db.User],
+) (*db.User, error) {
+	old, by, err := memberToChange(ctx, c, id, q)
 	if err != nil {
 		return nil, err
 	}
@@ -78,38 +80,44 @@ func updateMember(ctx context.Context, c *change.Change, id publicid.User, in Me
 
 // RemoveMember removes a member of the caller's organization. It revokes the member's keys and
 // those that the member created for others. Removing the last owner is problem.Conflict.
-func (s *Service) RemoveMember(ctx context.Context, id publicid.User) error {
-	return s.changes.Run(ctx, func(c *change.Change) error { return removeMember(ctx, c, id) })
+func (s *Service) RemoveMember(ctx context.Context, id publicid.User, q change.Request[*db.User]) error {
+	_, err := change.Run(ctx, s.changes, q, func(c *change.Change) (*db.User, error) { return removeMember(ctx, c, id, q) })
+	return err
 }
 
 // DelistMember is RemoveMember for the operator, in the organization in the context.
 func (s *Service) DelistMember(ctx context.Context, id publicid.User) error {
-	return s.asOperator(ctx, func(ctx context.Context, c *change.Change) error { return removeMember(ctx, c, id) })
+	return s.asOperator(ctx, func(ctx context.Context, c *change.Change) error {
+		_, err := removeMember(ctx, c, id, change.Request[*db.User]{})
+		return err
+	})
 }
 
-func removeMember(ctx context.Context, c *change.Change, id publicid.User) error {
-	old, _, err := memberToChange(ctx, c, id)
+func removeMember(ctx context.Context, c *change.Change, id publicid.User, q change.Request[*db.User]) (*db.User, error) {
+	old, _, err := memberToChange(ctx, c, id, q)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := mustLeaveOwner(ctx, c, old); err != nil {
-		return err
+		return nil, err
 	}
 	c.Audit("deleteMember", id)
 	at := store.Now()
 	if err := c.User.UpdateOne(old).ClearRole().SetUpdatedAt(at).Exec(ctx); err != nil {
-		return errors.Wrap(err, "remove the member")
+		return nil, errors.Wrap(err, "remove the member")
 	}
 	err = c.APIKey.Update().Where(apikey.UserID(id), apikey.RevokedAtIsNil()).SetRevokedAt(at).Exec(ctx)
 	if err != nil {
-		return errors.Wrap(err, "revoke the member's API keys")
+		return nil, errors.Wrap(err, "revoke the member's API keys")
 	}
-	return revokeUnmanaged(ctx, c)
+	return old, revokeUnmanaged(ctx, c)
 }
 
-// memberToChange loads a member and checks that the caller may manage it. It also returns the
-// caller.
-func memberToChange(ctx context.Context, c *change.Change, id publicid.User) (*db.User, manager, error) {
+// memberToChange loads a member and checks that the caller may manage it and that it meets the
+// request's precondition. It also returns the caller.
+func memberToChange(
+	ctx context.Context, c *change.Change, id publicid.User, q change.Request[*db.User],
+) (*db.User, manager, error) {
 	by, err := lockMembers(ctx, c)
 	if err != nil {
 		return nil, by, err
@@ -121,7 +129,7 @@ func memberToChange(ctx context.Context, c *change.Change, id publicid.User) (*d
 	if err := by.mayManage(*found.Role); err != nil {
 		return nil, by, err
 	}
-	return found, by, change.Judge(ctx, found)
+	return found, by, q.Judge(c, found)
 }
 
 // mustLeaveOwner refuses to remove the only owner of an organization. The lock of members prevents

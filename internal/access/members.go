@@ -112,15 +112,11 @@ func hasEmail(normal string) func(*sql.Selector) {
 
 // CreateMember adds a member to the caller's organization. The address of a present member is
 // problem.Conflict. The address of a removed member makes the same user a member again.
-func (s *Service) CreateMember(ctx context.Context, in NewMember) (made *db.User, err error) {
+func (s *Service) CreateMember(ctx context.Context, in NewMember, q change.Request[*db.User]) (*db.User, error) {
 	if err := in.check(); err != nil {
 		return nil, err
 	}
-	err = s.changes.Run(ctx, func(c *change.Change) (err error) {
-		made, err = createMember(ctx, c, in)
-		return err
-	})
-	return made, err
+	return change.Run(ctx, s.changes, q, func(c *change.Change) (*db.User, error) { return createMember(ctx, c, in) })
 }
 
 // EnlistMember is CreateMember for the operator, in the organization in the context.

@@ -224,9 +224,10 @@ func removedJustNow(t *testing.T, n *tenant) {
 	ctx := change.WithCaller(t.Context(), kim.remembered(t))
 	n.Make(t, http.MethodDelete, kim.path(), nil)
 	unchanged := n.Watch(t)
-	_, _, err := n.App.Access.MintAPIKey(ctx, nil, access.NewAPIKey{Name: "x", Scope: "read"})
+	_, err := n.App.Access.MintAPIKey(ctx, nil, access.NewAPIKey{Name: "x", Scope: "read"}, change.Request[*access.IssuedKey]{})
 	require.True(t, problem.Is(err, problem.Unauthorized), "%v", err)
-	_, err = n.App.Access.CreateMember(ctx, access.NewMember{Email: "kim@example.com", Name: "x", Role: "admin"})
+	_, err = n.App.Access.CreateMember(ctx, access.NewMember{Email: "kim@example.com", Name: "x", Role: "admin"},
+		change.Request[*db.User]{})
 	require.True(t, problem.Is(err, problem.Unauthorized), "%v", err)
 	unchanged(t)
 }
@@ -354,7 +355,8 @@ func demotedJustNow(t *testing.T, n *tenant) {
 	ctx := change.WithCaller(t.Context(), admin.remembered(t))
 	n.Patch(t, admin.path(), demotion)
 	unchanged := n.Watch(t)
-	_, err := n.App.Access.CreateMember(ctx, access.NewMember{Email: "new@example.com", Name: "x", Role: "admin"})
+	_, err := n.App.Access.CreateMember(ctx, access.NewMember{Email: "new@example.com", Name: "x", Role: "admin"},
+		change.Request[*db.User]{})
 	require.True(t, problem.Is(err, problem.Forbidden), "%v", err)
 	unchanged(t)
 }

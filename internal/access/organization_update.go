@@ -99,16 +99,16 @@ func organizationOf(ctx context.Context, organizations *db.OrganizationClient, l
 
 // UpdateOrganization applies the patch to the caller's organization. Only owners and admins may do
 // this. A slug of another organization is problem.Conflict.
-func (s *Service) UpdateOrganization(ctx context.Context, in OrganizationPatch) (changed *Organization, err error) {
+func (s *Service) UpdateOrganization(
+	ctx context.Context, in OrganizationPatch, q change.Request[*Organization],
+) (*Organization, error) {
 	mediaType, err := in.check()
 	if err != nil {
 		return nil, err
 	}
-	err = s.changes.Run(ctx, func(c *change.Change) (err error) {
-		changed, err = updateOrganization(ctx, c, in, mediaType)
-		return err
+	return change.Run(ctx, s.changes, q, func(c *change.Change) (*Organization, error) {
+		return updateOrganization(ctx, c, in, mediaType, q)
 	})
-	return changed, err
 }
 
 // ArrangeOrganization is UpdateOrganization for the operator, in the organization in the context.
@@ -118,13 +118,15 @@ func (s *Service) ArrangeOrganization(ctx context.Context, in OrganizationPatch)
 		return nil, err
 	}
 	err = s.asOperator(ctx, func(ctx context.Context, c *change.Change) (err error) {
-		changed, err = updateOrganization(ctx, c, in, mediaType)
+		changed, err = updateOrganization(ctx, c, in, mediaType, change.Request[*Organization]{})
 		return err
 	})
 	return changed, err
 }
 
-func updateOrganization(ctx context.Context, c *change.Change, in OrganizationPatch, mediaType string) (*Organization, error) {
+func updateOrganization(
+	ctx context.Context, c *change.Change, in OrganizationPatch, mediaType string, q change.Request[*Organization],
+) (*Organization, error) {
 	if err := LockForAdmin(ctx, c); err != nil {
 		return nil, err
 	}
@@ -132,7 +134,7 @@ func updateOrganization(ctx context.Context, c *change.Change, in OrganizationPa
 	if err != nil {
 		return nil, err
 	}
-	if err := change.Judge(ctx, old); err != nil {
+	if err := q.Judge(c, old); err != nil {
 		return nil, err
 	}
 	if err := in.checkMails(old.Organization); err != nil {

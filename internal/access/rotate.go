@@ -20,27 +20,29 @@ const maxKeyOverlap = 30 * 24 * 60 * 60
 // RotateAPIKey creates a key with the rights and the original lifetime of an old one, but none that
 // ends later than the key of the request. The old key ends after the overlap in seconds (nil is a day), or earlier if it expires earlier. Rotating a
 // key that has ended is problem.Conflict.
-func (s *Service) RotateAPIKey(ctx context.Context, id publicid.APIKey, overlap *int) (secret string, key *db.APIKey, err error) {
+func (s *Service) RotateAPIKey(
+	ctx context.Context, id publicid.APIKey, overlap *int, q change.Request[*IssuedKey],
+) (*IssuedKey, error) {
 	var bad problem.Fields
 	lasts := bad.Overlap(overlap, maxKeyOverlap)
 	if err := bad.Err(); err != nil {
-		return "", nil, err
+		return nil, err
 	}
-	err = s.changes.Run(ctx, func(c *change.Change) error {
+	return change.Run(ctx, s.changes, q, func(c *change.Change) (*IssuedKey, error) {
 		by, err := lockMembers(ctx, c)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		old, err := onlyKey(ctx, c.APIKey.Query().Where(apikey.ID(id)).ForUpdate())
 		if err != nil {
-			return err
+			return nil, err
 		}
 		at := store.Now()
 		if err := mayRotate(c.Caller, old, at); err != nil {
-			return err
+			return nil, err
 		}
 		if err := mustHaveRoomToRotate(ctx, c, old); err != nil {
-			return err
+			return nil, err
 		}
 		in := NewAPIKey{User: old.UserID, Name: old.Name, Scope: string(old.Scope)}
 		ends := at.Add(lasts)
@@ -53,15 +55,13 @@ func (s *Service) RotateAPIKey(ctx context.Context, id publicid.APIKey, overlap 
 		}
 		if until := KeyEnds(old); until == nil || ends.Before(*until) {
 			if err := c.APIKey.UpdateOne(old).SetSupersededAt(ends).Exec(ctx); err != nil {
-				return errors.Wrap(err, "end the old API key")
+				return nil, errors.Wrap(err, "end the old API key")
 			}
 		}
 		creators := othersThan(old.UserID, append(creatorsOf(c, old.UserID), old.CreatedBy...))
 		c.Audit("rotateApiKey", id)
-		secret, key, err = insertKey(ctx, c.APIKey, in, origin{key: &by.key.ID, members: creators, rateLimit: old.RateLimit})
-		return err
+		return insertKey(ctx, c.APIKey, in, origin{key: &by.key.ID, members: creators, rateLimit: old.RateLimit})
 	})
-	return secret, key, err
 }
 
 func mayRotate(caller *change.Caller, old *db.APIKey, at time.Time) error {
