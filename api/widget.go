@@ -2,11 +2,13 @@ package api
 
 import (
 	"context"
+	"net/http"
 
 	"earshot/api/gen"
 	"earshot/ent/db"
 	"earshot/internal/change"
 	"earshot/internal/publicid"
+	"earshot/internal/widget"
 )
 
 func (s *server) ListWidgetSecrets(ctx context.Context, r gen.ListWidgetSecretsRequestObject) (gen.ListWidgetSecretsResponseObject, error) {
@@ -18,20 +20,29 @@ func (s *server) ListWidgetSecrets(ctx context.Context, r gen.ListWidgetSecretsR
 }
 
 func (s *server) CreateWidgetSecret(ctx context.Context, _ gen.CreateWidgetSecretRequestObject) (gen.CreateWidgetSecretResponseObject, error) {
-	w, secret, err := s.Widget.CreateSecret(ctx)
+	made, err := s.Widget.CreateSecret(ctx, request(ctx, http.StatusCreated, createdWidgetSecret))
 	if err != nil {
 		return nil, err
 	}
-	change.Touch(ctx, "widgetSecretId", w.ID)
-	return gen.CreateWidgetSecret201JSONResponse{Data: gen.WidgetSecretWithSecret{WidgetSecretFields: widgetSecret(w), Secret: secret}}, nil
+	change.Touch(ctx, "widgetSecretId", made.Secret.ID)
+	return createdWidgetSecret(made), nil
+}
+
+func createdWidgetSecret(w *widget.MadeSecret) gen.CreateWidgetSecret201JSONResponse {
+	return gen.CreateWidgetSecret201JSONResponse{
+		Data: gen.WidgetSecretWithSecret{WidgetSecretFields: widgetSecret(w.Secret), Secret: w.Value},
+	}
 }
 
 func (s *server) DeleteWidgetSecret(ctx context.Context, r gen.DeleteWidgetSecretRequestObject) (gen.DeleteWidgetSecretResponseObject, error) {
 	id := publicid.Read[publicid.WidgetSecret](r.SecretID)
-	if err := s.Widget.DeleteSecret(ctx, id); err != nil {
+	gone := func(*db.WidgetSecret) gen.DeleteWidgetSecret200JSONResponse {
+		return gen.DeleteWidgetSecret200JSONResponse{Data: deleted(id)}
+	}
+	if err := s.Widget.DeleteSecret(ctx, id, request(ctx, http.StatusOK, gone)); err != nil {
 		return nil, err
 	}
-	return gen.DeleteWidgetSecret200JSONResponse{Data: deleted(id)}, nil
+	return gone(nil), nil
 }
 
 func (s *server) GetWidgetOrigins(ctx context.Context, _ gen.GetWidgetOriginsRequestObject) (gen.GetWidgetOriginsResponseObject, error) {
@@ -47,11 +58,15 @@ func foundOrigins(origins []string) gen.GetWidgetOrigins200JSONResponse {
 }
 
 func (s *server) ReplaceWidgetOrigins(ctx context.Context, r gen.ReplaceWidgetOriginsRequestObject) (gen.ReplaceWidgetOriginsResponseObject, error) {
-	origins, err := s.Widget.ReplaceOrigins(matching(ctx, foundOrigins), r.Body.Origins)
+	origins, err := s.Widget.ReplaceOrigins(ctx, r.Body.Origins, conditional(ctx, http.StatusOK, replacedOrigins, foundOrigins))
 	if err != nil {
 		return nil, err
 	}
-	return gen.ReplaceWidgetOrigins200JSONResponse{Data: widgetOrigins(origins)}, nil
+	return replacedOrigins(origins), nil
+}
+
+func replacedOrigins(origins []string) gen.ReplaceWidgetOrigins200JSONResponse {
+	return gen.ReplaceWidgetOrigins200JSONResponse{Data: widgetOrigins(origins)}
 }
 
 func widgetOrigins(origins []string) gen.WidgetOrigins {

@@ -41,32 +41,31 @@ func (s *Service) Origins(ctx context.Context) ([]string, error) {
 }
 
 // ReplaceOrigins replaces all origins. Only owners and admins may call it.
-func (s *Service) ReplaceOrigins(ctx context.Context, origins []string) ([]string, error) {
+func (s *Service) ReplaceOrigins(ctx context.Context, origins []string, q change.Request[[]string]) ([]string, error) {
 	wanted, err := checkOrigins(origins)
 	if err != nil {
 		return nil, err
 	}
-	err = s.changes.Run(ctx, func(c *change.Change) error {
+	return change.Run(ctx, s.changes, q, func(c *change.Change) ([]string, error) {
 		if err := access.LockForAdmin(ctx, c); err != nil {
-			return err
+			return nil, err
 		}
 		of, err := c.Organization.Query().Only(ctx)
 		if err != nil {
-			return errors.Wrap(err, "load the organization")
+			return nil, errors.Wrap(err, "load the organization")
 		}
-		if err := change.Judge(ctx, of.WidgetOrigins); err != nil {
-			return err
+		if err := q.Judge(c, of.WidgetOrigins); err != nil {
+			return nil, err
 		}
 		if slices.Equal(of.WidgetOrigins, wanted) {
-			return nil
+			return wanted, nil
 		}
 		if err := c.Organization.UpdateOne(of).SetWidgetOrigins(wanted).SetUpdatedAt(store.Now()).Exec(ctx); err != nil {
-			return errors.Wrap(err, "replace the widget's origins")
+			return nil, errors.Wrap(err, "replace the widget's origins")
 		}
 		c.Audit("replaceWidgetOrigins", of.ID)
-		return nil
+		return wanted, nil
 	})
-	return wanted, err
 }
 
 // checkOrigins validates the origins and converts each to the form that browsers send. It removes

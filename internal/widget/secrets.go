@@ -24,31 +24,34 @@ const (
 // newSecret returns a secret of at least 256 bits, the size of the signatures' hash.
 func newSecret() string { return secretPrefix + rand.Text() + rand.Text() }
 
-// CreateSecret makes a secret and returns its value, which is never shown again. A third secret is
-// problem.Conflict. Only owners and admins may call it.
-func (s *Service) CreateSecret(ctx context.Context) (made *db.WidgetSecret, secret string, err error) {
-	secret = newSecret()
-	err = s.changes.Run(ctx, func(c *change.Change) error {
+// MadeSecret is a new secret with its value, which is never shown again.
+type MadeSecret struct {
+	Secret *db.WidgetSecret
+	Value  string
+}
+
+// CreateSecret makes a secret. A third secret is problem.Conflict. Only owners and admins may call it.
+func (s *Service) CreateSecret(ctx context.Context, q change.Request[*MadeSecret]) (*MadeSecret, error) {
+	return change.Run(ctx, s.changes, q, func(c *change.Change) (*MadeSecret, error) {
 		if err := access.LockForAdmin(ctx, c); err != nil {
-			return err
+			return nil, err
 		}
 		n, err := c.WidgetSecret.Query().Count(ctx)
 		if err != nil {
-			return errors.Wrap(err, "count the widget's secrets")
+			return nil, errors.Wrap(err, "count the widget's secrets")
 		}
 		if n >= maxSecrets {
-			return problem.New(problem.Conflict, "There are two secrets already; delete the one that is no longer used.").
+			return nil, problem.New(problem.Conflict, "There are two secrets already; delete the one that is no longer used.").
 				With("reason", "widget_secret_limit").With("resource", "widgetSecret").With("limit", maxSecrets).With("current", n)
 		}
-		id := publicid.NewWidgetSecret()
-		made, err = c.WidgetSecret.Create().SetID(id).SetSecretSealed(s.secrets.Seal(id.String(), secret)).Save(ctx)
+		id, value := publicid.NewWidgetSecret(), newSecret()
+		made, err := c.WidgetSecret.Create().SetID(id).SetSecretSealed(s.secrets.Seal(id.String(), value)).Save(ctx)
 		if err != nil {
-			return errors.Wrap(err, "insert the widget's secret")
+			return nil, errors.Wrap(err, "insert the widget's secret")
 		}
 		c.Audit("createWidgetSecret", id)
-		return nil
+		return &MadeSecret{Secret: made, Value: value}, nil
 	})
-	return made, secret, err
 }
 
 // Secrets lists the organization's secrets, oldest first, without their values.
@@ -73,21 +76,22 @@ func (s *Service) Secrets(ctx context.Context, q page.Query) (page.Page[*db.Widg
 
 // DeleteSecret removes a secret. Every process refuses its tokens from then on. It works in every
 // billing state, so that a leaked secret can be removed. Only owners and admins may call it.
-func (s *Service) DeleteSecret(ctx context.Context, id publicid.WidgetSecret) error {
-	return s.changes.RunUnpaid(ctx, func(c *change.Change) error {
+func (s *Service) DeleteSecret(ctx context.Context, id publicid.WidgetSecret, q change.Request[*db.WidgetSecret]) error {
+	_, err := change.RunUnpaid(ctx, s.changes, q, func(c *change.Change) (*db.WidgetSecret, error) {
 		if err := access.LockForAdmin(ctx, c); err != nil {
-			return err
+			return nil, err
 		}
 		err := c.WidgetSecret.DeleteOneID(id).Exec(ctx)
 		if db.IsNotFound(err) {
-			return problem.Missing("widget secret")
+			return nil, problem.Missing("widget secret")
 		}
 		if err != nil {
-			return errors.Wrap(err, "delete the widget's secret")
+			return nil, errors.Wrap(err, "delete the widget's secret")
 		}
 		c.Audit("deleteWidgetSecret", id)
-		return nil
+		return &db.WidgetSecret{ID: id}, nil // the row was not loaded
 	})
+	return err
 }
 
 // secret returns the value of a secret of the organization in the context; "" if there is none.
