@@ -14,7 +14,6 @@ import (
 	"github.com/go-faster/errors"
 
 	"earshot/api/contract"
-	"earshot/internal/change"
 	"earshot/internal/etag"
 	"earshot/internal/problem"
 )
@@ -142,14 +141,6 @@ func matcher[Out, Body any](ctx context.Context, answer func(found Out) Body) fu
 		}
 		return nil
 	}
-}
-
-// matching is matcher for use cases that find the check in the context.
-func matching[Out, Body any](ctx context.Context, answer func(found Out) Body) context.Context {
-	if match := matcher(ctx, answer); match != nil {
-		return change.OnlyIf(ctx, match)
-	}
-	return ctx
 }
 
 // tag adds an ETag to the answers that have one in the contract. It answers 304 if the client

@@ -21,8 +21,6 @@ const (
 	replayedHeader       = "Idempotent-Replayed"
 	// maxIdempotencyKey is in characters.
 	maxIdempotencyKey = 255
-	// keyKey is the name under which judge stores the key for once.
-	keyKey = "idempotency key"
 )
 
 // judgeKey validates the key of an operation that takes one, and reports whether the request has
@@ -42,46 +40,16 @@ func (o operation) judgeKey(bad *problem.Fields, h http.Header) (given bool) {
 	return true
 }
 
-// once makes a request with an Idempotency-Key take effect once. The answer is stored in the
-// transaction of the change, so the client gets nothing before the commit.
-func (s *server) once(c *gin.Context) {
-	key, given := c.Get(keyKey)
-	if !given {
-		return
-	}
-	own := key.(idempotencyKey)
-	ctx, once := change.WithIdempotencyKey(c.Request.Context(), own.id, own.fingerprint)
-	ctx = context.WithValue(ctx, idempotencyKey{}, own)
-	defer once.Abandon()
-	c.Request = c.Request.WithContext(ctx)
-	w := &heldWriter{ResponseWriter: c.Writer, status: http.StatusOK}
-	c.Writer = w
-	defer func() { c.Writer = w.ResponseWriter }() // the answer to a panic goes directly to the client
-	c.Next()
-	c.Writer = w.ResponseWriter
-	if w.status < http.StatusMultipleChoices {
-		ctx, cancel := context.WithTimeout(ctx, s.work)
-		defer cancel()
-		if err := once.Commit(ctx, change.Answer{Status: w.status, Body: w.body.Bytes()}); err != nil {
-			s.refuse(c, err)
-			return
-		}
-	}
-	once.Abandon() // a refusal may have left a transaction open, and the client may read slowly
-	c.Writer.WriteHeader(w.status)
-	_, _ = c.Writer.Write(w.body.Bytes()) // the client may have left
-}
+// keyKey is the context key of a request's idempotency key.
+type keyKey struct{}
 
-// idempotencyKey identifies a request with a key.
-type idempotencyKey struct{ id, fingerprint [sha256.Size]byte }
-
-// newIdempotencyKey separates the keys of different API keys, methods and paths. The fingerprint
-// covers the query and the body, byte for byte, because a client that retries sends the same bytes.
-func newIdempotencyKey(c *gin.Context, body []byte) idempotencyKey {
+// newKey separates the keys of different API keys, methods and paths. The fingerprint covers the query
+// and the body, byte for byte, because a client that retries sends the same bytes.
+func newKey(c *gin.Context, body []byte) *change.Key {
 	caller, _ := callerOf(c)
-	return idempotencyKey{
-		id:          digest(caller.Key.ID.String(), c.Request.Method, c.Request.URL.Path, c.GetHeader(idempotencyKeyHeader)),
-		fingerprint: digest(c.Request.URL.RawQuery, string(body)),
+	return &change.Key{
+		ID:          digest(caller.Key.ID.String(), c.Request.Method, c.Request.URL.Path, c.GetHeader(idempotencyKeyHeader)),
+		Fingerprint: digest(c.Request.URL.RawQuery, string(body)),
 	}
 }
 
@@ -111,11 +79,9 @@ func request[R, Body any](ctx context.Context, status int, answer func(R) Body) 
 
 // requestOf is request for an operation with several successful statuses.
 func requestOf[R any](ctx context.Context, answer func(R) (status int, body any)) (q change.Request[R]) {
-	key, ok := ctx.Value(idempotencyKey{}).(idempotencyKey)
-	if !ok {
+	if q.Key, _ = ctx.Value(keyKey{}).(*change.Key); q.Key == nil {
 		return q
 	}
-	q.Key = &change.Key{ID: key.id, Fingerprint: key.fingerprint}
 	q.Answer = func(out R) (change.Answer, error) {
 		status, body := answer(out)
 		text, err := encoded(body)

@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"io"
 
@@ -42,7 +43,7 @@ func (s *server) judge(c *gin.Context) {
 		c.Request.Body = io.NopCloser(bytes.NewReader(body))
 	}
 	if keyed {
-		c.Set(keyKey, newIdempotencyKey(c, raw))
+		c.Request = c.Request.WithContext(context.WithValue(c.Request.Context(), keyKey{}, newKey(c, raw)))
 	}
 	c.Request.URL.RawQuery = query
 	if err := bad.Err(); err != nil {

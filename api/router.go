@@ -141,7 +141,7 @@ func New(u UseCases, o Options) (*API, error) {
 	if o.BounceSecret != "" {
 		r.POST(bouncesPath, s.bounced(o.BounceSecret))
 	}
-	operations := r.Group("", s.authorize, s.limit, s.checkScope, s.reserveMemory, s.judge, s.tag, s.once)
+	operations := r.Group("", s.authorize, s.limit, s.checkScope, s.reserveMemory, s.judge, s.tag)
 	strict := gen.NewStrictHandlerWithOptions(s, []gen.StrictMiddlewareFunc{s.ownContext}, gen.StrictGinServerOptions{
 		RequestErrorHandlerFunc:  s.undecoded,
 		HandlerErrorFunc:         s.refuse,

@@ -50,12 +50,11 @@ func (n *tenant) acts(t *testing.T, kind, email string, at time.Time) {
 	t.Helper()
 	who := feedback.Visitor{Spelled: n.App.Feedback.Spelled(email)}
 	ctx, f := n.onBoard(t), n.App.Feedback
-	require.NoError(t, n.App.Changes.Run(ctx, func(c *change.Change) (err error) {
+	_, err := change.Run(ctx, n.App.Changes, change.Request[any]{}, func(c *change.Change) (_ any, err error) {
 		if kind == "post" {
 			on, err := f.KeepPublicBoard(ctx, c, n.board)
 			require.NoError(t, err)
-			_, err = f.CreateVisitorsPost(ctx, c, on, "Export", "", who)
-			return err
+			return f.CreateVisitorsPost(ctx, c, on, "Export", "", who)
 		}
 		on, _, err := f.LockPublicPost(ctx, c, n.post)
 		require.NoError(t, err)
@@ -65,8 +64,9 @@ func (n *tenant) acts(t *testing.T, kind, email string, at time.Time) {
 		case "comment":
 			_, err = f.CreateVisitorsComment(ctx, c, on, "Yes", who)
 		}
-		return err
-	}))
+		return nil, err
+	})
+	require.NoError(t, err)
 	n.exec(t, "UPDATE "+kind+"s SET created_at = $2 WHERE id = (SELECT id FROM "+kind+"s WHERE organization_id = $1 ORDER BY id DESC LIMIT 1)", at)
 }
 

@@ -21,10 +21,13 @@ import (
 	"earshot/internal/testkit"
 )
 
+func TestMain(m *testing.M) { testkit.Main(m) }
+
 // batches has a batch that makes boards. The name of a board decides its fate.
 type batches struct {
 	*change.Batch[string, publicid.Board]
-	store *store.Store
+	store  *store.Store
+	runner *change.Runner
 	// sizes are the numbers of inputs of the transactions so far, negative for one that waits.
 	sizes []int
 	mu    sync.Mutex
@@ -47,6 +50,7 @@ func newBatches(t *testing.T, s *store.Store) (*batches, context.Context) {
 	org, owner, err := access.New(s, runner, slog.New(slog.DiscardHandler)).CreateOrganization(t.Context(),
 		access.NewOrganization{Name: "Acme", Plan: "business", OwnerEmail: "owner@example.com", OwnerName: "Olive Owner"})
 	require.NoError(t, err)
+	b.runner = runner
 	b.Batch = change.NewBatch(runner, change.Write[string, publicid.Board]{
 		Apply: b.apply, SkipsHeld: true, Alone: func(name string) bool { return strings.HasPrefix(name, "large") },
 	})

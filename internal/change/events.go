@@ -36,15 +36,6 @@ func (c *Change) record(e Event) (publicid.Event, error) {
 	return id, nil
 }
 
-// make runs fn and finishes the change.
-func (c *Change) make(ctx context.Context, fn func(c *Change) error) error {
-	if err := fn(c); err != nil {
-		return err
-	}
-	_, err := c.finish(ctx)
-	return err
-}
-
 // finish writes the change's audit lines and events. It returns the deliveries of the events, in the
 // order of c.deliveries.
 func (c *Change) finish(ctx context.Context) ([]store.DeliveryRow, error) {

@@ -62,10 +62,15 @@ func Run[R any](ctx context.Context, r *Runner, q Request[R], fn func(c *Change)
 // RunUnpaid is Run that also works in the read-only billing state. It serves use cases that only
 // stop something, such as a leaked key or a webhook.
 func RunUnpaid[R any](ctx context.Context, r *Runner, q Request[R], fn func(c *Change) (R, error)) (out R, err error) {
-	caller := CallerOf(ctx)
+	out, err = run(ctx, r, CallerOf(ctx), q, fn)
+	return out, busy(err)
+}
+
+// run runs fn in one transaction for a caller.
+func run[R any](ctx context.Context, r *Runner, caller *Caller, q Request[R], fn func(c *Change) (R, error)) (out R, err error) {
 	release, err := r.store.AcquireTransaction(ctx, caller.Organization.ID)
 	if err != nil {
-		return out, busy(err)
+		return out, err
 	}
 	defer release()
 	ctx, span := telemetry.Span(ctx, "commit")

@@ -6,14 +6,12 @@ import (
 	"github.com/go-faster/errors"
 	"go.opentelemetry.io/otel/trace"
 
-	"earshot/ent/db"
 	"earshot/ent/db/organization"
 	"earshot/internal/failpoint"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
 	"earshot/internal/seal"
 	"earshot/internal/store"
-	"earshot/internal/telemetry"
 )
 
 // Runner makes changes. It is safe for concurrent use.
@@ -39,40 +37,6 @@ func NewRunner(s *store.Store, d Dispatcher, secrets *seal.Box, settings Setting
 	return &Runner{store: s, dispatch: d, secrets: secrets, settings: settings}
 }
 
-// Run runs fn in one transaction for the context's caller and dispatches its effects after the
-// commit. It refuses if the organization may not write, or if it waits too long for the
-// organization's other changes. If the database aborts the transaction because of others, for
-// example in a deadlock, fn runs again from its start.
-func (r *Runner) Run(ctx context.Context, fn func(c *Change) error) error {
-	if err := MayWrite(CallerOf(ctx)); err != nil {
-		return err
-	}
-	return r.RunUnpaid(ctx, fn)
-}
-
-// RunUnpaid is Run that also works in the read-only billing state. It serves use cases that only
-// stop something, such as a leaked key or a webhook.
-func (r *Runner) RunUnpaid(ctx context.Context, fn func(c *Change) error) error {
-	caller := CallerOf(ctx)
-	release, err := r.store.AcquireTransaction(ctx, caller.Organization.ID)
-	if err != nil {
-		return busy(err)
-	}
-	held := false
-	defer func() {
-		if !held {
-			release()
-		}
-	}()
-	c, fn := &Change{Caller: caller}, onlyJudged(ctx, fn)
-	if i := idempotentOf(ctx); i != nil {
-		err := r.hold(ctx, i, c, release, fn)
-		held = err == nil
-		return err
-	}
-	return r.perform(ctx, c, fn)
-}
-
 // busy turns a timeout of the transaction slot into a problem for the caller.
 func busy(err error) error {
 	if errors.Is(err, store.ErrBusy) {
@@ -90,28 +54,9 @@ func (r *Runner) RunForService(
 	if err != nil {
 		return errors.Wrap(err, "load the organization")
 	}
-	release, err := r.store.AcquireTransaction(ctx, organization)
-	if err != nil {
-		return err
-	}
-	defer release()
-	c := &Change{Caller: &Caller{Organization: found}}
-	return r.perform(ctx, c, func(c *Change) error { return fn(ctx, c) })
-}
-
-// perform runs fn in a transaction. The caller has acquired a transaction slot.
-func (r *Runner) perform(ctx context.Context, c *Change, fn func(c *Change) error) error {
-	ctx, span := telemetry.Span(ctx, "commit")
-	defer span.End()
-	err := r.store.InTx(ctx, func(tx *db.Tx) error {
-		*c = Change{Tx: tx, Caller: c.Caller, Waits: true, settings: r.settings}
-		return c.make(ctx, fn)
+	_, err = run(ctx, r, &Caller{Organization: found}, Request[struct{}]{}, func(c *Change) (struct{}, error) {
+		return struct{}{}, fn(ctx, c)
 	})
-	if err != nil && !store.Unknown(err) {
-		return err
-	}
-	r.dispatchOf(ctx, c)
-	touchDeliveries(ctx, c.deliveries)
 	return err
 }
 

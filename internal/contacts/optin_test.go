@@ -27,12 +27,11 @@ func TestAnOptIn(t *testing.T) {
 }
 
 // optIn runs OptIn in a change of its own.
-func (n *tenant) optIn(ctx context.Context, email, source string) (found *db.Contact, err error) {
-	err = n.App.Changes.Run(change.WithCaller(ctx, &change.Caller{Organization: n.Organization}), func(c *change.Change) error {
-		found, err = n.App.Contacts.OptIn(ctx, c, email, "Ada", source)
-		return err
+func (n *tenant) optIn(ctx context.Context, email, source string) (*db.Contact, error) {
+	as := change.WithCaller(ctx, &change.Caller{Organization: n.Organization})
+	return change.Run(as, n.App.Changes, change.Request[*db.Contact]{}, func(c *change.Change) (*db.Contact, error) {
+		return n.App.Contacts.OptIn(ctx, c, email, "Ada", source)
 	})
-	return found, err
 }
 
 func optInsAtOnce(t *testing.T, n *tenant) {

@@ -6,7 +6,6 @@ import (
 
 	"entgo.io/ent/dialect"
 	entsql "entgo.io/ent/dialect/sql"
-	"github.com/go-faster/errors"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 
@@ -36,57 +35,6 @@ func (s *Store) InTxWithKeys(
 		})
 	})
 }
-
-// HeldTx is a transaction that is done but for its commit.
-type HeldTx struct {
-	tx  *db.Tx
-	own *keyedTx
-}
-
-// Hold runs fn in a transaction as InTx does, for a request with a key, and leaves it open:
-// Commit or Rollback must follow soon. It returns ErrKeyInUse or a RecordedError instead of
-// running fn where the key is taken.
-func (s *Store) Hold(ctx context.Context, of publicid.Organization, key IdempotencyKey, fn func(tx *db.Tx) error) (held *HeldTx, err error) {
-	err = again(func() error {
-		own := &keyedTx{of: of, keys: []IdempotencyKey{key}}
-		tx, err := s.client.Tx(context.WithValue(ctx, keyedTxKey{}, own))
-		if err != nil {
-			return errors.Wrap(err, "begin")
-		}
-		held = &HeldTx{tx, own}
-		done := false
-		defer func() {
-			if !done {
-				held.Rollback()
-			}
-		}()
-		if err := own.look.Taken()[key.ID]; err != nil {
-			return err
-		}
-		err = fn(tx)
-		done = err == nil
-		return err
-	})
-	return held, err
-}
-
-// Commit commits with the record of an answer, whose key is that of the transaction. As with InTx, an error that is Unknown
-// may have committed.
-func (h *HeldTx) Commit(ctx context.Context, answer KeptAnswer) error {
-	if err := ctx.Err(); err != nil {
-		h.Rollback()
-		return errors.Wrap(err, "commit") // it wasn't sent
-	}
-	answer.Key = h.own.keys[0]
-	h.own.commit, h.own.answers = ctx, []KeptAnswer{answer}
-	if err := h.tx.Commit(); err != nil {
-		return errors.Wrap(&unknownOutcome{err}, "commit")
-	}
-	return nil
-}
-
-// Rollback undoes the transaction, unless it is committed.
-func (h *HeldTx) Rollback() { _ = h.tx.Rollback() }
 
 // keyedTransactions is Ent's driver with transactions that have keys.
 type keyedTransactions struct{ *entsql.Driver }

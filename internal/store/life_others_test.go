@@ -21,8 +21,8 @@ import (
 // happen makes a change with an event. The change's transaction inserts the deliveries.
 func (l *life) happen(t *rapid.T) {
 	for range rapid.IntRange(1, 4).Draw(t, "events") {
-		err := l.changes.Run(l.ctx, func(c *changes.Change) error {
-			return c.Record(event.PostCreated, &event.PostCreatedPayload{Post: event.Post{Title: l.name("post ")}})
+		_, err := changes.Run(l.ctx, l.changes, changes.Request[struct{}]{}, func(c *changes.Change) (struct{}, error) {
+			return struct{}{}, c.Record(event.PostCreated, &event.PostCreatedPayload{Post: event.Post{Title: l.name("post ")}})
 		})
 		require.NoError(t, err)
 		require.ElementsMatch(t, l.wanted(), webhooksOf(l.dispatched), "an event goes once to each webhook that wants it")

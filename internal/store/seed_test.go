@@ -79,10 +79,10 @@ func seed(t *testing.T, s *store.Store) *rows {
 	require.NoError(t, err)
 	require.NoError(t, store.NoteSpelling(r.ctx, tx, r.organization, store.Spelled{EmailHash: []byte("hash"), Mailbox: []byte("mailbox")}))
 	require.NoError(t, tx.Commit())
-	held, err := s.Hold(r.ctx, r.organization, store.IdempotencyKey{ID: sha256.Sum256([]byte(r.organization.String()))},
-		func(*db.Tx) error { return nil })
-	require.NoError(t, err)
-	require.NoError(t, held.Commit(r.ctx, store.KeptAnswer{Status: http.StatusOK, Answer: []byte("sealed")}))
+	key := store.IdempotencyKey{ID: sha256.Sum256([]byte(r.organization.String()))}
+	require.NoError(t, s.InTxWithKeys(r.ctx, r.organization, []store.IdempotencyKey{key}, func(*db.Tx, map[[32]byte]error) ([]store.KeptAnswer, error) {
+		return []store.KeptAnswer{{Key: key, Status: http.StatusOK, Answer: []byte("sealed")}}, nil
+	}))
 	return r
 }
 
