@@ -64,7 +64,7 @@ func (s *server) UpdateBoard(ctx context.Context, r gen.UpdateBoardRequestObject
 	if err != nil {
 		return nil, err
 	}
-	return gen.UpdateBoard200JSONResponse{Data: board(b)}, nil
+	return gen.UpdateBoard200JSONResponse(foundBoard(b)), nil
 }
 
 func (s *server) DeleteBoard(ctx context.Context, r gen.DeleteBoardRequestObject) (gen.DeleteBoardResponseObject, error) {

@@ -66,7 +66,7 @@ func (s *server) UpdateChangelogEntry(ctx context.Context, r gen.UpdateChangelog
 	if err != nil {
 		return nil, err
 	}
-	return gen.UpdateChangelogEntry200JSONResponse{Data: entry(e)}, nil
+	return gen.UpdateChangelogEntry200JSONResponse(foundEntry(e)), nil
 }
 
 func (s *server) ReplaceLinkedPosts(ctx context.Context, r gen.ReplaceLinkedPostsRequestObject) (gen.ReplaceLinkedPostsResponseObject, error) {
@@ -75,7 +75,7 @@ func (s *server) ReplaceLinkedPosts(ctx context.Context, r gen.ReplaceLinkedPost
 	if err != nil {
 		return nil, err
 	}
-	return gen.ReplaceLinkedPosts200JSONResponse{Data: entry(e)}, nil
+	return gen.ReplaceLinkedPosts200JSONResponse(foundEntry(e)), nil
 }
 
 func (s *server) DeleteChangelogEntry(ctx context.Context, r gen.DeleteChangelogEntryRequestObject) (gen.DeleteChangelogEntryResponseObject, error) {

@@ -62,7 +62,7 @@ func (s *server) UpdateComment(ctx context.Context, r gen.UpdateCommentRequestOb
 	if err != nil {
 		return nil, err
 	}
-	return gen.UpdateComment200JSONResponse{Data: comment(c)}, nil
+	return gen.UpdateComment200JSONResponse(foundComment(c)), nil
 }
 
 func (s *server) DeleteComment(ctx context.Context, r gen.DeleteCommentRequestObject) (gen.DeleteCommentResponseObject, error) {

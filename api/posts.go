@@ -57,7 +57,7 @@ func (s *server) UpdatePost(ctx context.Context, r gen.UpdatePostRequestObject) 
 	if err != nil {
 		return nil, err
 	}
-	return gen.UpdatePost200JSONResponse{Data: post(p)}, nil
+	return gen.UpdatePost200JSONResponse(foundPost(p)), nil
 }
 
 func (s *server) ListPosts(ctx context.Context, r gen.ListPostsRequestObject) (gen.ListPostsResponseObject, error) {
@@ -108,7 +108,7 @@ func (s *server) MergePosts(ctx context.Context, r gen.MergePostsRequestObject) 
 	if err != nil {
 		return nil, err
 	}
-	return gen.MergePosts200JSONResponse{Data: post(p)}, nil
+	return gen.MergePosts200JSONResponse(foundPost(p)), nil
 }
 
 func postBody(in *gen.PostBodyInput) *feedback.Body {

@@ -104,13 +104,14 @@ func NewBatch[In, R any](r *Runner, w Write[In, R]) *Batch[In, R] {
 	return b
 }
 
-// Do makes the change of the context's caller. It refuses and dispatches as Runner.Run does.
+// Do makes the change of the context's caller. It refuses and dispatches as Run does.
 func (b *Batch[In, R]) Do(ctx context.Context, in In, q Request[R]) (out R, err error) {
 	return b.one(ctx, in, q, func(ctx context.Context, e []*entry[In, R]) outcome[R] { return b.do(ctx, e)[0] })
 }
 
-// DoAll is Do for several inputs of one caller, which have no idempotency keys. The results have the
-// order of the inputs. An input that has to run alone gets store.ErrAgain, and DoAlone runs it.
+// DoAll is Do for several inputs of one caller, without idempotency keys. The caller has looked at
+// MayWrite. The results have the order of the inputs. An input that has to run alone gets
+// store.ErrAgain, and DoAlone runs it.
 func (b *Batch[In, R]) DoAll(ctx context.Context, in []In) []batch.Result[R] {
 	ctx, span := telemetry.Span(ctx, "commit")
 	defer span.End()
@@ -119,12 +120,14 @@ func (b *Batch[In, R]) DoAll(ctx context.Context, in []In) []batch.Result[R] {
 		entries[i] = newEntry(ctx, in[i], Request[R]{})
 	}
 	out := make([]batch.Result[R], len(in))
+	var deliveries []PendingDelivery
 	for i, done := range b.share(ctx, entries) {
-		touchDeliveries(ctx, done.deliveries)
+		deliveries = append(deliveries, done.deliveries...)
 		if out[i] = (batch.Result[R]{Out: done.out, Err: busy(done.err)}); errors.Is(done.err, errAlone) {
 			out[i].Err = store.ErrAgain
 		}
 	}
+	touchDeliveries(ctx, deliveries)
 	return out
 }
 
@@ -197,7 +200,7 @@ func (b *Batch[In, R]) share(ctx context.Context, entries []*entry[In, R]) []out
 }
 
 // Join waits for a batch as long as callers wait for other changes of their organization, and refuses
-// as Runner.Run does.
+// as Run does.
 func Join[Out any](ctx context.Context, wait func(ctx context.Context) (Out, error)) (Out, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, joinTimeout, store.ErrBusy)
 	defer cancel()
