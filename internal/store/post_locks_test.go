@@ -1,0 +1,67 @@
+package store_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"earshot/ent/db"
+	"earshot/internal/publicid"
+	"earshot/internal/store"
+	"earshot/internal/testkit"
+)
+
+// Postgres keeps the plans of these statements, from an empty database to a large one. One organization
+// has 20,000 posts, one of which has 20,000 votes.
+func TestTheKeptPlansOfPostsVotesAndContactsReadOnlyTheirRows(t *testing.T) {
+	t.Parallel()
+	for name, rows := range map[string]int{"in an empty database": 0, "in a large one": 20_000} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, c, asked := testkit.Asked(t)
+			of := publicid.NewOrganization()
+			_, err := c.Exec(t.Context(), fmt.Sprintf(`
+				INSERT INTO organizations (id, created_at, updated_at, name) VALUES ('%s', now(), now(), 'x');
+				INSERT INTO boards (id, organization_id, created_at, updated_at, name, slug) SELECT gen_random_uuid(), id, now(), now(), 'x', 'x' FROM organizations;
+				INSERT INTO posts (id, organization_id, created_at, updated_at, title, slug, last_activity_at, board_id)
+					SELECT gen_random_uuid(), b.organization_id, now(), now(), 'x', n::text, now(), b.id FROM boards b, generate_series(1, %[2]d) n;
+				INSERT INTO contacts (id, organization_id, created_at, updated_at, external_user_id, metadata, source, consent_basis, first_seen_at, last_seen_at)
+					SELECT gen_random_uuid(), o.id, now(), now(), n::text, '{}', 'identify', 'sdk_identify', now(), now() FROM organizations o, generate_series(1, %[2]d) n;
+				INSERT INTO votes (id, organization_id, created_at, post_id, contact_id, email_hash)
+					SELECT gen_random_uuid(), c.organization_id, now(), (SELECT id FROM posts LIMIT 1), c.id, sha256(c.external_user_id::bytea) FROM contacts c;
+				SET plan_cache_mode = force_generic_plan`, of.UUID(), rows))
+			require.NoError(t, err)
+			if rows > 0 { // Postgres makes no statistics of a table without rows.
+				_, err = c.Exec(t.Context(), "ANALYZE")
+				require.NoError(t, err)
+			}
+			ctx := store.WithOrganization(t.Context(), of)
+			require.NoError(t, s.InTx(ctx, func(tx *db.Tx) error {
+				post, user, contact := publicid.NewPost(), publicid.NewUser(), publicid.NewContact()
+				_, err := store.LockVotables(ctx, tx, of, []publicid.Post{post}, false)
+				require.NoError(t, err)
+				_, err = store.LookForVotes(ctx, tx, of, []store.VoteLook{{Post: post, Member: &user, Contact: &contact, Hashes: [][]byte{{1}}}})
+				require.NoError(t, err)
+				_, err = store.KeepPostPlaces(ctx, tx, of, []store.PostSlug{{Board: publicid.NewBoard(), Slug: "x"}}, []publicid.Contact{contact})
+				require.NoError(t, err)
+				_, err = store.LockContacts(ctx, tx, of, []string{"x"}, 1, false)
+				require.NoError(t, err)
+				return store.CountOnPosts(ctx, tx, of, []store.PostCount{{Post: post, Votes: 1}})
+			}))
+			checked := 0
+			for _, q := range asked.All() {
+				if !strings.Contains(q.SQL, "unnest") {
+					continue
+				}
+				checked++
+				plan := testkit.KeptPlan(t, c, q)
+				for _, table := range []string{"posts", "votes", "contacts"} {
+					require.NotRegexp(t, `Seq Scan on `+table+`\b`, plan, "%s\n%s", q.SQL, plan)
+				}
+			}
+			require.Equal(t, 5, checked)
+		})
+	}
+}
