@@ -43,7 +43,7 @@ func (t tenant) comment(ctx context.Context, on string) (id string, err error) {
 
 // vote casts the first vote of the key's member on the post.
 func (t tenant) vote(ctx context.Context, on, key string) (id string, err error) {
-	api, err := newClient(t.base, key, t.http)
+	api, err := newClient(t.base, key, keyless{t.http.Transport})
 	if err != nil {
 		return "", err
 	}

@@ -15,7 +15,7 @@ import (
 // now returns the current time in the service's precision of milliseconds, rounded down.
 func now() time.Time { return time.Now().Truncate(time.Millisecond) }
 
-func (s *stack) createPosts(ctx context.Context, o options) (measured, error) {
+func (s *stack) createPosts(ctx context.Context, o options, t tenant) (measured, error) {
 	board, err := s.newBoard(ctx)
 	if err != nil {
 		return measured{}, err
@@ -23,7 +23,7 @@ func (s *stack) createPosts(ctx context.Context, o options) (measured, error) {
 	var made acknowledged
 	since := now()
 	m, err := s.loop(ctx, o, func(ctx context.Context, _ int) error {
-		id, err := s.post(ctx, board)
+		id, err := t.post(ctx, board)
 		made.add(id)
 		return err
 	})

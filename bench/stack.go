@@ -59,10 +59,11 @@ type tenant struct {
 	organization publicid.Organization
 	owner        publicid.User
 	base         string
-	api          *earshot.Client
-	key          string
-	http         *http.Client
-	board        string
+	// api sends no idempotency keys, and keyed sends one with every write.
+	api, keyed *earshot.Client
+	key        string
+	http       *http.Client
+	board      string
 }
 
 // maxConns is the size of bench's own pool: slightly more than a floor uses at the same time.
@@ -148,14 +149,17 @@ func (s *stack) enter(ctx context.Context, keys *access.Service, org publicid.Or
 	}
 	t = tenant{organization: org, owner: as, base: s.at.api, key: key}
 	t.http = newHTTPClient()
-	t.api, err = newClient(t.base, key, t.http)
+	if t.api, err = newClient(t.base, key, keyless{t.http.Transport}); err != nil {
+		return t, err
+	}
+	t.keyed, err = newClient(t.base, key, t.http.Transport)
 	return t, err
 }
 
 // newClient makes a client without retries, because a retry would hide a failure in the latencies.
-func newClient(base, key string, over *http.Client) (*earshot.Client, error) {
+func newClient(base, key string, over http.RoundTripper) (*earshot.Client, error) {
 	c, err := earshot.New(earshot.Options{
-		APIKey: key, BaseURL: base, Timeout: time.Minute, MaxRetries: earshot.Ptr(0), HTTPClient: &http.Client{Transport: keyless{over.Transport}},
+		APIKey: key, BaseURL: base, Timeout: time.Minute, MaxRetries: earshot.Ptr(0), HTTPClient: &http.Client{Transport: over},
 	})
 	if err != nil {
 		return nil, errors.Wrap(err, "make the client")

@@ -50,6 +50,7 @@ const (
 	oneBatchNew       = "identify in batches of 100, new contacts, by one client"
 	identifyTool      = "identify by the tool identify_contact, unchanged"
 	postNoWebhook     = "create a post, nobody subscribes"
+	postKeyed         = "create a post with an idempotency key, nobody subscribes"
 	postDelivered     = "create a post until its webhook arrived"
 	voteFew           = "vote, each of another voter, on one post"
 	voteMany          = "vote, each of another voter, on a post with all seeded votes"
@@ -98,7 +99,12 @@ func (s *stack) subjects(o options) []subject {
 func (s *stack) rest(o options) []subject {
 	return []subject{
 		{name: postNoWebhook, floors: []string{floorPost, floorPostPipe, floorPostGroup}, run: func(ctx context.Context) (measured, error) {
-			return s.createPosts(ctx, o)
+			return s.createPosts(ctx, o, s.tenant)
+		}},
+		{name: postKeyed, floors: []string{postNoWebhook}, run: func(ctx context.Context) (measured, error) {
+			t := s.tenant
+			t.api = t.keyed
+			return s.createPosts(ctx, o, t)
 		}},
 		{name: voteFew, floors: []string{floorVote, floorVoteGroup}, seeded: true, run: func(ctx context.Context) (measured, error) {
 			return s.votesOnFreshPost(ctx, o)
