@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -22,11 +23,12 @@ import (
 func TestAChangeThatIsMadeTogetherWithOthers(t *testing.T) {
 	t.Parallel()
 	together(t, map[string]func(*testing.T, *tenant){
-		"writes the same posts as alone":                     postsAsAlone,
-		"writes the same votes and comments as alone":        votesAndCommentsAsAlone,
-		"costs its neighbours nothing when it is refused":    refusedNeighbours,
-		"costs its neighbours nothing when it fails":         failedNeighbours,
-		"doesn't wait for a post that a neighbour waits for": heldPost,
+		"writes the same posts as alone":                                      postsAsAlone,
+		"writes the same votes and comments as alone":                         votesAndCommentsAsAlone,
+		"costs its neighbours nothing when it is refused":                     refusedNeighbours,
+		"costs its neighbours nothing when it fails":                          failedNeighbours,
+		"doesn't wait for a post that a neighbour waits for":                  heldPost,
+		"doesn't wait for a contact, tag or board that a neighbour waits for": heldPlaces,
 	})
 }
 
@@ -231,6 +233,38 @@ func heldPost(t *testing.T, n *tenant) {
 	for _, member := range members {
 		member.ID(t, free+"/comments", comment)
 		member.ID(t, free+"/votes", nil)
+	}
+	require.Empty(t, waiting)
+	require.NoError(t, tx.Rollback(t.Context()))
+	for range cap(waiting) {
+		require.Equal(t, http.StatusCreated, (<-waiting).Status)
+	}
+}
+
+// heldPlaces creates posts that need rows which another transaction is about to delete, and others.
+func heldPlaces(t *testing.T, n *tenant) {
+	free, board := n.Board(t), n.Board(t)
+	tag, contact := n.ID(t, free+"/tags", object{"name": "held"}), strings.TrimPrefix(n.Person(t, "u-1"), "/v1/contacts/")
+	tx, err := n.connect(t).Begin(t.Context())
+	require.NoError(t, err)
+	for statement, id := range map[string]uuid.UUID{
+		"SELECT FROM boards WHERE id = $1 FOR UPDATE":   publicid.Read[publicid.Board](strings.TrimPrefix(board, "/v1/boards/")).UUID(),
+		"SELECT FROM tags WHERE id = $1 FOR UPDATE":     publicid.Read[publicid.Tag](tag).UUID(),
+		"SELECT FROM contacts WHERE id = $1 FOR UPDATE": publicid.Read[publicid.Contact](contact).UUID(),
+	} {
+		_, err = tx.Exec(t.Context(), statement, id)
+		require.NoError(t, err)
+	}
+	waiting := make(chan apptest.Answer, 3)
+	for _, held := range []request{
+		{n, http.MethodPost, board + "/posts", object{"title": "x"}},
+		{n, http.MethodPost, free + "/posts", object{"title": "x", "tagIds": []string{tag}}},
+		{n, http.MethodPost, free + "/posts", object{"title": "x", "contactId": contact}},
+	} {
+		go func() { waiting <- held.do(t) }()
+	}
+	for range 3 {
+		n.ID(t, free+"/posts", object{"title": "x"})
 	}
 	require.Empty(t, waiting)
 	require.NoError(t, tx.Rollback(t.Context()))

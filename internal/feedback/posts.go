@@ -1,6 +1,7 @@
 package feedback
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -112,6 +113,9 @@ func (s *Service) createPosts(ctx context.Context, c *change.Change, in []wanted
 		if out[i].Err == nil {
 			p.TagIDs, out[i].Err = tags.of(p.BoardID, w.tags)
 		}
+		if out[i].Err != nil && !c.Waits {
+			out[i].Err = change.ErrHeld // another transaction may hold the row
+		}
 		if out[i].Err == nil {
 			fresh, out[i].Out = append(fresh, p), p
 		}
@@ -150,7 +154,7 @@ func keepPlaces(ctx context.Context, c *change.Change, posts []*db.Post) (*store
 			from = append(from, *p.ContactID)
 		}
 	}
-	return store.KeepPostPlaces(ctx, c.Tx, c.Caller.Organization.ID, slugs, from)
+	return store.KeepPostPlaces(ctx, c.Tx, c.Caller.Organization.ID, slugs, from, !c.Waits)
 }
 
 // slugOf returns the slug of a post's title, which may be taken.
@@ -165,6 +169,10 @@ func insertPosts(ctx context.Context, c *change.Change, taken map[store.PostSlug
 	if err := giveSlugs(ctx, c, taken, posts); err != nil {
 		return err
 	}
+	// Two transactions that take the same slugs wait for each other. The fixed order prevents deadlocks.
+	posts = slices.SortedFunc(slices.Values(posts), func(a, b *Post) int {
+		return cmp.Or(strings.Compare(a.BoardID.String(), b.BoardID.String()), strings.Compare(a.Slug, b.Slug))
+	})
 	rows := make([]*db.PostCreate, len(posts))
 	var tags []*db.PostTagCreate
 	for i, p := range posts {
@@ -183,9 +191,8 @@ func insertPosts(ctx context.Context, c *change.Change, taken map[store.PostSlug
 	return insertTags(ctx, c, tags)
 }
 
-// giveSlugs sets the slugs of new posts: that of the title, or else that with the first free number.
-// Another transaction may take one of them meanwhile. Then the database ends this one, which runs
-// again (store.EndedByOthers).
+// giveSlugs sets the slugs of new posts: the title's slug, or the slug with the first free number.
+// Another transaction may take one of them meanwhile. Then the store runs this one again.
 func giveSlugs(ctx context.Context, c *change.Change, taken map[store.PostSlug]bool, posts []*Post) error {
 	given := maps.Clone(taken)
 	numbered := map[store.PostSlug][]*Post{}

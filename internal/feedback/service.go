@@ -41,7 +41,7 @@ type Service struct {
 }
 
 // maxSharedBodyBytes is the largest body that is written in a shared transaction. Most bodies are far smaller,
-// and a group of bodies of this size fits into memory.
+// and a batch of bodies of this size fits into memory.
 const maxSharedBodyBytes = 16 << 10
 
 // readTimeout is the maximum duration of a shared read, the same as for a statement and an
@@ -53,7 +53,7 @@ func New(s *store.Store, changes *change.Runner, people *contacts.Service, setti
 	all := &Service{
 		store: s, changes: changes, contacts: people, settings: settings, log: log,
 	}
-	all.posts = change.NewBatch(changes, change.Write[wantedPost, *Post]{Apply: all.createPosts, Alone: wantedPost.comesAlone})
+	all.posts = change.NewBatch(changes, change.Write[wantedPost, *Post]{Apply: all.createPosts, Alone: wantedPost.comesAlone, SkipsHeld: true})
 	all.votes = change.NewBatch(changes, change.Write[newVote, *CastVote]{
 		Apply: all.castVotes, Alone: func(v newVote) bool { return v.who.Named() }, SkipsHeld: true,
 	})

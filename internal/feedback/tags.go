@@ -235,13 +235,18 @@ func mustHaveTags(ctx context.Context, c *change.Change, on publicid.Board, ids 
 // keptTags has the boards of tags that are kept until the transaction ends.
 type keptTags map[publicid.Tag]publicid.Board
 
+// keepTags keeps the tags that exist. It skips tags that other transactions hold, unless the change waits.
 func keepTags(ctx context.Context, c *change.Change, ids []publicid.Tag) (keptTags, error) {
 	distinct := distinctTags(ids)
 	if len(distinct) == 0 {
 		return nil, nil
 	}
+	lock := store.KeyShare
+	if !c.Waits {
+		lock = store.KeyShareSkipHeld
+	}
 	found, err := c.Tag.Query().Where(tag.IDIn(distinct...)).Order(db.Asc(tag.FieldID)).
-		ForShare(store.KeyShare).Select(tag.FieldID, tag.FieldBoardID).All(ctx)
+		ForShare(lock).Select(tag.FieldID, tag.FieldBoardID).All(ctx)
 	if err != nil {
 		return nil, errors.Wrap(err, "look up the tags")
 	}

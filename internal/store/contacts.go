@@ -127,12 +127,8 @@ SELECT w.external_user_id AS wanted, w.id IS NOT NULL AS there, coalesce(w.large
 func LockContacts(
 	ctx context.Context, tx *db.Tx, of publicid.Organization, ids []string, most int, skipHeld bool,
 ) ([]*FoundContact, error) {
-	skip := ""
-	if skipHeld {
-		skip = " SKIP LOCKED"
-	}
 	var found []*FoundContact
-	if err := scanAll(ctx, tx, &found, fmt.Sprintf(lockContactsSQL, skip), of, ids, most); err != nil {
+	if err := scanAll(ctx, tx, &found, fmt.Sprintf(lockContactsSQL, skipLocked(skipHeld)), of, ids, most); err != nil {
 		return nil, errors.Wrap(err, "lock the contacts")
 	}
 	return found, nil

@@ -32,9 +32,9 @@ type PostPlaces struct {
 
 const keepPostPlacesSQL = `
 WITH kept_boards AS (
-  SELECT id FROM boards WHERE organization_id = $1 AND id = ANY ((SELECT $2::uuid[])::uuid[]) ORDER BY id FOR KEY SHARE
+  SELECT id FROM boards WHERE organization_id = $1 AND id = ANY ((SELECT $2::uuid[])::uuid[]) ORDER BY id FOR KEY SHARE%[1]s
 ), kept_contacts AS (
-  SELECT id FROM contacts WHERE organization_id = $1 AND id = ANY ((SELECT $4::uuid[])::uuid[]) ORDER BY id FOR KEY SHARE
+  SELECT id FROM contacts WHERE organization_id = $1 AND id = ANY ((SELECT $4::uuid[])::uuid[]) ORDER BY id FOR KEY SHARE%[1]s
 ), taken AS (
   SELECT w.board_id, w.slug FROM unnest((SELECT $2::uuid[]), $3::text[]) w(board_id, slug), LATERAL (
     SELECT FROM posts WHERE organization_id = $1 AND board_id = w.board_id AND slug = w.slug AND deleted_at IS NULL LIMIT 1) p
@@ -44,15 +44,16 @@ SELECT NULL, id, NULL FROM kept_contacts UNION ALL
 SELECT board_id, NULL, slug FROM taken`
 
 // KeepPostPlaces finds the boards and the contacts of new posts, prevents their deletion until the
-// transaction ends, and looks for posts that have the slugs.
+// transaction ends, and looks for posts that have the slugs. It skips rows that other transactions are
+// about to delete if skipHeld is set.
 func KeepPostPlaces(
-	ctx context.Context, tx *db.Tx, of publicid.Organization, slugs []PostSlug, contacts []publicid.Contact,
+	ctx context.Context, tx *db.Tx, of publicid.Organization, slugs []PostSlug, contacts []publicid.Contact, skipHeld bool,
 ) (*PostPlaces, error) {
 	boards, names := make([]publicid.Board, len(slugs)), make([]string, len(slugs))
 	for i, s := range slugs {
 		boards[i], names[i] = s.Board, s.Slug
 	}
-	rows, err := tx.QueryContext(ctx, keepPostPlacesSQL, of, raw(boards), names, raw(contacts))
+	rows, err := tx.QueryContext(ctx, fmt.Sprintf(keepPostPlacesSQL, skipLocked(skipHeld)), of, raw(boards), names, raw(contacts))
 	if err != nil {
 		return nil, errors.Wrap(err, "keep the boards and contacts")
 	}
@@ -100,11 +101,7 @@ SELECT p.* FROM (SELECT id FROM wanted ORDER BY id) w, LATERAL (
 func LockVotables(
 	ctx context.Context, tx *db.Tx, of publicid.Organization, ids []publicid.Post, skipHeld bool,
 ) (map[publicid.Post]*db.Post, error) {
-	skip := ""
-	if skipHeld {
-		skip = " SKIP LOCKED"
-	}
-	rows, err := tx.QueryContext(ctx, fmt.Sprintf(lockVotablesSQL, skip), of, raw(ids))
+	rows, err := tx.QueryContext(ctx, fmt.Sprintf(lockVotablesSQL, skipLocked(skipHeld)), of, raw(ids))
 	if err != nil {
 		return nil, errors.Wrap(err, "lock the posts")
 	}
@@ -121,6 +118,14 @@ func LockVotables(
 		return nil, errors.Wrap(err, "lock the posts")
 	}
 	return found, nil
+}
+
+// skipLocked is the end of a locking clause.
+func skipLocked(skipHeld bool) string {
+	if skipHeld {
+		return " SKIP LOCKED"
+	}
+	return ""
 }
 
 // VoteLook is a search for a person's votes on a post, by the ids and by the hashes of the address.

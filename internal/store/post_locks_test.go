@@ -44,7 +44,7 @@ func TestTheKeptPlansOfPostsVotesAndContactsReadOnlyTheirRows(t *testing.T) {
 				require.NoError(t, err)
 				_, err = store.LookForVotes(ctx, tx, of, []store.VoteLook{{Post: post, Member: &user, Contact: &contact, Hashes: [][]byte{{1}}}})
 				require.NoError(t, err)
-				_, err = store.KeepPostPlaces(ctx, tx, of, []store.PostSlug{{Board: publicid.NewBoard(), Slug: "x"}}, []publicid.Contact{contact})
+				_, err = store.KeepPostPlaces(ctx, tx, of, []store.PostSlug{{Board: publicid.NewBoard(), Slug: "x"}}, []publicid.Contact{contact}, false)
 				require.NoError(t, err)
 				_, err = store.LockContacts(ctx, tx, of, []string{"x"}, 1, false)
 				require.NoError(t, err)

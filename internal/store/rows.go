@@ -39,6 +39,8 @@ func Now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
 var (
 	// KeyShare keeps a row from being deleted.
 	KeyShare = sql.WithLockClause("FOR KEY SHARE")
+	// KeyShareSkipHeld is KeyShare without the rows that another transaction is about to delete.
+	KeyShareSkipHeld = sql.WithLockClause("FOR KEY SHARE SKIP LOCKED")
 	// NoKeyUpdate lets only one transaction at a time lock the row.
 	NoKeyUpdate = sql.WithLockClause("FOR NO KEY UPDATE")
 )
