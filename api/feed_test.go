@@ -62,8 +62,8 @@ func upTo(last int) []string {
 	return all
 }
 
-// feedOfMany has eight writers and two readers in parallel. Some changes run in a group, others
-// alone.
+// feedOfMany has eight writers and two readers in parallel. Some changes share a transaction,
+// others run alone.
 func feedOfMany(t *testing.T, app *apptest.App) {
 	n := app.Tenant(t)
 	n.Listen(t, event.PostCreated)

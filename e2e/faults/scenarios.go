@@ -30,8 +30,7 @@ func (r *run) killBetweenCommitAndStart(ctx context.Context) (time.Duration, err
 	}
 	armed := before + 1
 	r.kills.add(api.name, at, api.started(armed))
-	// The answer is lost with the process, so this isn't an acknowledged write. The title is unique:
-	// if the slug is taken, the group commits without the post and the API makes it separately.
+	// The answer is lost with the process, so this isn't an acknowledged write.
 	_, _ = r.probe.writePost(ctx, fmt.Sprintf("Killed behind its commit %d", armed))
 	if err := api.awaitDeath(ctx, armed, failpoint.AfterCommit); err != nil {
 		return 0, err

@@ -3,6 +3,7 @@ package change
 import (
 	"context"
 	"fmt"
+	"runtime/debug"
 	"time"
 
 	"github.com/go-faster/errors"
@@ -21,8 +22,8 @@ const (
 	// BatchMax bounds the memory of a batch, 1 MiB of bodies of 16 KiB at most, and the rows that it
 	// keeps locked.
 	BatchMax = 64
-	// BatchTimeout is some thousand times as long as a batch takes, and as long as one change waits for
-	// a transaction and then for a lock.
+	// BatchTimeout is some thousand times as long as a batch takes. One change waits as long for a
+	// transaction and then for a lock.
 	BatchTimeout = 15 * time.Second
 	// joinTimeout is how long a change waits for the batch before its own.
 	joinTimeout = 5 * time.Second
@@ -31,7 +32,8 @@ const (
 // Write is one kind of write, for one or more callers of an organization.
 type Write[In, R any] struct {
 	// Apply makes the changes of all inputs and returns their results in the same order. It must not
-	// change the inputs, because it may run again. Its own error ends the transaction for all.
+	// change the inputs, because it may run again. It must write nothing for an input whose result is an
+	// Err, because the changes of the others are committed. Its own error ends the transaction for all.
 	Apply func(ctx context.Context, c *Change, in []In) ([]Result[R], error)
 	// Alone reports whether an input gets a transaction of its own. nil is never.
 	Alone func(in In) bool
@@ -39,7 +41,7 @@ type Write[In, R any] struct {
 	SkipsHeld bool
 }
 
-// Result is the result for one caller. With an Err, nothing is changed for this caller.
+// Result is the result for one caller.
 type Result[R any] struct {
 	Out    R
 	Err    error
@@ -143,6 +145,9 @@ func (b *Batch[In, R]) one(
 	if err := MayWrite(CallerOf(ctx)); err != nil {
 		return out, err
 	}
+	if q.Match != nil {
+		return out, errors.New("a batch looks at no precondition")
+	}
 	ctx, span := telemetry.Span(ctx, "commit")
 	defer span.End()
 	done := do(ctx, []*entry[In, R]{newEntry(ctx, in, q)})
@@ -228,15 +233,17 @@ func (b *Batch[In, R]) join(ctx context.Context, waits bool, entries []*entry[In
 	}
 }
 
-// together runs entries of several callers. If the transaction fails because of one of them, or in a
-// panic, nothing is changed, and each entry runs alone to get its own outcome.
+// together runs entries of several callers. If the transaction fails because of one of them, nothing
+// is changed. Each entry then runs alone to get its own outcome.
 func (b *Batch[In, R]) together(ctx context.Context, waits bool, entries []*entry[In, R]) (outcomes []outcome[R], err error) {
 	alone := make([]outcome[R], len(entries))
 	for i := range alone {
 		alone[i].err = errAlone
 	}
+	// The bug may need several inputs, and then the runs alone do not show it.
 	defer func() {
-		if recover() != nil { // the entry that panics again reports the panic
+		if what := recover(); what != nil {
+			b.runner.log().ErrorContext(ctx, "a batch panicked, and its inputs run alone", "panic", what, "stack", string(debug.Stack()))
 			outcomes, err = alone, nil
 		}
 	}()
@@ -244,6 +251,7 @@ func (b *Batch[In, R]) together(ctx context.Context, waits bool, entries []*entr
 	if err == nil || store.Unknown(err) || store.Unavailable(err) || errors.Is(err, store.ErrBusy) {
 		return outcomes, err
 	}
+	b.runner.log().WarnContext(ctx, "a batch failed, and its inputs run alone", "error", err)
 	return alone, nil
 }
 
@@ -330,7 +338,9 @@ func (b *Batch[In, R]) apply(
 		c.deliveries[n].Trace = entries[i].trace
 		outcomes[i].deliveries = append(outcomes[i].deliveries, c.deliveries[n])
 	}
-	failpoint.Hit(failpoint.BeforeGroupCommit)
+	if err == nil {
+		failpoint.Hit(failpoint.BeforeGroupCommit)
+	}
 	return kept, err
 }
 

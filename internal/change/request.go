@@ -85,8 +85,8 @@ func run[R any](ctx context.Context, r *Runner, caller *Caller, q Request[R], fn
 			return nil, r.taken(*q.Key, taken[q.Key.ID])
 		}
 		*c = Change{Tx: tx, Caller: caller, Waits: true, settings: r.settings}
-		var made R
-		if made, err = fn(c); err != nil {
+		made, err := fn(c)
+		if err != nil {
 			return nil, err
 		}
 		if q.Match != nil && !c.judged {
@@ -101,7 +101,7 @@ func run[R any](ctx context.Context, r *Runner, caller *Caller, q Request[R], fn
 			kept = append(kept, r.keptAnswer(*q.Key, a))
 		}
 		out = made
-		_, err := c.finish(ctx)
+		_, err = c.finish(ctx)
 		return kept, err
 	})
 	if err == nil || store.Unknown(err) {

@@ -2,6 +2,7 @@ package change
 
 import (
 	"context"
+	"log/slog"
 
 	"github.com/go-faster/errors"
 	"go.opentelemetry.io/otel/trace"
@@ -29,12 +30,21 @@ type Settings struct {
 	// SubscriberMails is true if there is a public address for the links in e-mails to end-users.
 	// Without it, no such e-mails are sent.
 	SubscriberMails bool
+	// Log gets the failures of batches. nil discards them.
+	Log *slog.Logger
 }
 
 // NewRunner makes a runner that passes the effects of changes to the dispatcher. The box encrypts
 // the answers of requests with an idempotency key. It may be nil if there are no such requests.
 func NewRunner(s *store.Store, d Dispatcher, secrets *seal.Box, settings Settings) *Runner {
 	return &Runner{store: s, dispatch: d, secrets: secrets, settings: settings}
+}
+
+func (r *Runner) log() *slog.Logger {
+	if r.settings.Log == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return r.settings.Log
 }
 
 // busy turns a timeout of the transaction slot into a problem for the caller.

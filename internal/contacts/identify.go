@@ -78,7 +78,7 @@ func (s *Service) identifyOne(ctx context.Context, c *change.Change, externalUse
 // identify identifies the contacts of one or more callers. A contact with large metadata, or twice in
 // one batch, has to come alone.
 func (s *Service) identify(ctx context.Context, c *change.Change, in []wantedContact) ([]change.Result[identity], error) {
-	b := &identifyBatch{Service: s, c: c, in: in, out: make([]change.Result[identity], len(in)), first: map[string]int{}}
+	b := &identifyRun{Service: s, c: c, in: in, out: make([]change.Result[identity], len(in)), first: map[string]int{}}
 	for i, w := range in {
 		if _, twice := b.first[w.externalUserID]; twice {
 			b.out[i].Err = store.ErrAgain
@@ -98,14 +98,15 @@ func (s *Service) identify(ctx context.Context, c *change.Change, in []wantedCon
 	if err != nil {
 		return nil, err
 	}
-	if err := b.fill(ctx, known); err != nil {
+	// Contacts are locked before their votes, and an upsert also inserts first.
+	if err := b.insert(ctx, absent); err != nil {
 		return nil, err
 	}
-	return b.out, b.insert(ctx, absent)
+	return b.out, b.fill(ctx, known)
 }
 
-// identifyBatch is a run of identify.
-type identifyBatch struct {
+// identifyRun is a run of identify.
+type identifyRun struct {
 	*Service
 	c   *change.Change
 	in  []wantedContact
@@ -118,18 +119,18 @@ type identifyBatch struct {
 }
 
 // count locks the organization and counts its contacts, if the plan has a cap.
-func (b *identifyBatch) count(ctx context.Context) (err error) {
+func (b *identifyRun) count(ctx context.Context) (err error) {
 	b.limit, b.n, err = b.lockAndCount(ctx, b.c)
 	b.counted = true
 	return err
 }
 
 // alone reports whether there is one input, which may wait.
-func (b *identifyBatch) alone() bool { return len(b.in) == 1 && b.c.Waits }
+func (b *identifyRun) alone() bool { return len(b.in) == 1 && b.c.Waits }
 
 // lock finds and locks the contacts. It returns the locked ones, and the inputs without a contact in
 // their order.
-func (b *identifyBatch) lock(ctx context.Context) (known []*store.FoundContact, absent []int, err error) {
+func (b *identifyRun) lock(ctx context.Context) (known []*store.FoundContact, absent []int, err error) {
 	most := maxPlainMetadata
 	if b.alone() {
 		most = 0
@@ -157,7 +158,7 @@ func (b *identifyBatch) lock(ctx context.Context) (known []*store.FoundContact, 
 
 // fill sets unknown traits of locked contacts and never overwrites (Identify rule 2). If nothing
 // changes, only lastSeenAt advances and nothing is recorded (rule 4).
-func (b *identifyBatch) fill(ctx context.Context, known []*store.FoundContact) error {
+func (b *identifyRun) fill(ctx context.Context, known []*store.FoundContact) error {
 	if len(known) == 0 {
 		return nil
 	}
@@ -187,7 +188,7 @@ func (b *identifyBatch) fill(ctx context.Context, known []*store.FoundContact) e
 }
 
 // insert inserts new contacts, the first ones as far as the plan's cap allows.
-func (b *identifyBatch) insert(ctx context.Context, absent []int) error {
+func (b *identifyRun) insert(ctx context.Context, absent []int) error {
 	if len(absent) == 0 {
 		return nil
 	}
@@ -229,7 +230,7 @@ func (b *identifyBatch) insert(ctx context.Context, absent []int) error {
 
 // makeRoom counts the contacts, unless they are counted. It refuses the inputs that have to come alone
 // for that.
-func (b *identifyBatch) makeRoom(ctx context.Context, absent []int) error {
+func (b *identifyRun) makeRoom(ctx context.Context, absent []int) error {
 	if b.counted || b.capOf(b.c.Caller.Organization.Plan) == 0 {
 		return nil
 	}
@@ -259,7 +260,7 @@ func newIdentified(externalUserID string, in Traits) newContact {
 	return newContact{externalUserID: &externalUserID, traits: in, source: "identify", consentBasis: "sdk_identify"}
 }
 
-// learn puts into a mutation what becomes of a contact, and returns which traits change.
+// learn sets the new values of a contact in a mutation, and returns the changes.
 func (s *Service) learn(m *db.ContactMutation, old *db.Contact, in Traits) (map[string]event.Change, error) {
 	changes, err := s.mergeTraits(m, old, func(t trait) (any, bool, error) {
 		told, _ := t.told(&in)

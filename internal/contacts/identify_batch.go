@@ -59,7 +59,7 @@ func (s *Service) IdentifyContacts(ctx context.Context, in []Identification, mem
 	if len(in) == 0 || len(in) > MaxIdentified {
 		return nil, problem.Invalid("contacts", "maxItems", "must have 1 to %d items", MaxIdentified)
 	}
-	b := &identification{
+	b := &identifyRequest{
 		Service: s, of: caller.Organization.ID, in: in, out: make([]Identified, len(in)), memory: memory,
 	}
 	for _, turn := range b.turns() {
@@ -71,8 +71,8 @@ func (s *Service) IdentifyContacts(ctx context.Context, in []Identification, mem
 	return b.out, nil
 }
 
-// identification is a batch under way. Its methods refer to items by index.
-type identification struct {
+// identifyRequest is a request with several items under way. Its methods refer to items by index.
+type identifyRequest struct {
 	*Service
 	of     publicid.Organization
 	in     []Identification
@@ -88,7 +88,7 @@ type identification struct {
 
 // turns groups the items that can run together. An id that occurs several times has an item in each
 // of several turns, because each item builds on the one before.
-func (b *identification) turns() (turns [][]int) {
+func (b *identifyRequest) turns() (turns [][]int) {
 	before := map[string]int{}
 	for i := range b.in {
 		item := &b.in[i]
@@ -107,7 +107,7 @@ func (b *identification) turns() (turns [][]int) {
 
 // identify identifies items of different contacts. It handles existing contacts without new traits
 // by one statement, and the others in batches. It runs each remaining item alone.
-func (b *identification) identify(ctx context.Context, left []int) {
+func (b *identifyRequest) identify(ctx context.Context, left []int) {
 	left, known := b.seeAgain(ctx, left)
 	left = b.identifyTogether(ctx, left, known)
 	for _, i := range left {
@@ -120,12 +120,12 @@ func (b *identification) identify(ctx context.Context, left []int) {
 	}
 }
 
-func (b *identification) wanted(i int, known bool) wantedContact {
+func (b *identifyRequest) wanted(i int, known bool) wantedContact {
 	return wantedContact{b.in[i].ExternalUserID, b.in[i].Traits, known}
 }
 
 // identifyTogether identifies items in batches. It returns the items that have to run alone.
-func (b *identification) identifyTogether(ctx context.Context, items []int, known map[int]bool) (left []int) {
+func (b *identifyRequest) identifyTogether(ctx context.Context, items []int, known map[int]bool) (left []int) {
 	if b.broken != nil || len(items) == 0 {
 		return items
 	}
@@ -145,7 +145,7 @@ func (b *identification) identifyTogether(ctx context.Context, items []int, know
 
 // seeAgain is Service.seeAgain for all items. It returns the other items, and which of them are
 // existing contacts that may have new traits.
-func (b *identification) seeAgain(ctx context.Context, items []int) (left []int, known map[int]bool) {
+func (b *identifyRequest) seeAgain(ctx context.Context, items []int) (left []int, known map[int]bool) {
 	known = map[int]bool{}
 	byTold := map[string][]int{}
 	for _, i := range items {
@@ -178,7 +178,7 @@ func (b *identification) seeAgain(ctx context.Context, items []int) (left []int,
 	return left, known
 }
 
-func (b *identification) ids(items []int) []string {
+func (b *identifyRequest) ids(items []int) []string {
 	ids := make([]string, len(items))
 	for n, i := range items {
 		ids[n] = b.in[i].ExternalUserID
@@ -187,7 +187,7 @@ func (b *identification) ids(items []int) []string {
 }
 
 // done records the result of an item.
-func (b *identification) done(i int, found *db.Contact, created bool, err error) {
+func (b *identifyRequest) done(i int, found *db.Contact, created bool, err error) {
 	if err != nil {
 		b.out[i].Err = err
 		if p, ok := problem.As(err); !ok || p.Code == problem.RateLimited {
@@ -201,7 +201,7 @@ func (b *identification) done(i int, found *db.Contact, created bool, err error)
 
 // hasRoom reports whether the answer has room for one more contact, which may have large metadata.
 // The limits are those of a page.
-func (b *identification) hasRoom(ctx context.Context, i int) bool {
+func (b *identifyRequest) hasRoom(ctx context.Context, i int) bool {
 	if b.metadata > page.MaxBytes {
 		b.out[i].Err = problem.New(problem.PayloadTooLarge,
 			"The contacts before this one come to 8 MiB of metadata; send it in another batch.")

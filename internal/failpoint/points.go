@@ -12,8 +12,8 @@ type Point string
 
 // Each comment describes the state at the moment of a kill.
 const (
-	// BeforeGroupCommit: the changes of several callers are about to be committed together. The
-	// rows that they read are locked, and no caller has an answer.
+	// BeforeGroupCommit: the changes of a batch are about to be committed. The rows that they read are
+	// locked, and no caller has an answer.
 	BeforeGroupCommit Point = "before-group-commit"
 	// AfterCommit: a change is committed, but the caller has no answer. Only the sweep can find its
 	// deliveries.

@@ -46,7 +46,7 @@ func (s *Service) CastVote(
 }
 
 // castVotes makes the votes of one or more callers. A vote of a contact comes alone, because it may
-// make the contact.
+// wait for the contact or make it.
 func (s *Service) castVotes(ctx context.Context, c *change.Change, in []newVote) ([]change.Result[*CastVote], error) {
 	posts := make([]publicid.Post, len(in))
 	for i, v := range in {

@@ -39,6 +39,7 @@ func (s *Store) InTxWithKeys(
 // keyedTransactions is Ent's driver with transactions that have keys.
 type keyedTransactions struct{ *entsql.Driver }
 
+// keyedTxKey is the context key of the keys for Tx. Ent passes nothing else to its driver.
 type keyedTxKey struct{}
 
 // Tx begins a transaction. The context tells whether it has keys.

@@ -161,9 +161,6 @@ func IsExternalIDTaken(err error) bool {
 	return errors.As(err, &failed) && failed.Code == uniqueViolation && failed.ConstraintName == externalIDIndex
 }
 
-// EndedByOthers reports whether the database ended a transaction because of a concurrent one.
-func EndedByOthers(err error) bool { return deadlocked(err) || overtaken(err) }
-
 func deadlocked(err error) bool {
 	var failed *pgconn.PgError
 	return errors.As(err, &failed) && failed.Code == deadlockDetected
@@ -180,7 +177,7 @@ func overtaken(err error) bool {
 var ErrAgain = errors.New("the transaction needs other locks: run it again")
 
 // again calls a function that leaves nothing behind when it fails. It repeats the call after
-// ErrAgain, and after a deadlock or a conflict of contacts' addresses (see EndedByOthers).
+// ErrAgain, after a deadlock, and after a conflict of an index in followed.
 func again(do func() error) error {
 	deadlocks, moves := 0, 0
 	for {
