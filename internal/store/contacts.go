@@ -118,7 +118,8 @@ SELECT w.external_user_id AS wanted, w.id IS NOT NULL AS there, coalesce(w.large
   ) s ON true ORDER BY s.id
 ) w LEFT JOIN LATERAL (
   SELECT ` + contactColumns + ` FROM contacts
-  WHERE NOT w.large AND organization_id = $1 AND id = w.id AND external_user_id = w.external_user_id LIMIT 1 FOR NO KEY UPDATE%s
+  WHERE NOT w.large AND id = w.id AND organization_id IS NOT DISTINCT FROM $1 AND external_user_id IS NOT DISTINCT FROM w.external_user_id
+  LIMIT 1 FOR NO KEY UPDATE%s
 ) c ON true`
 
 // LockContacts finds contacts by their external ids, and locks them in the order of their ids. It

@@ -30,14 +30,24 @@ type PostPlaces struct {
 	Taken map[PostSlug]bool
 }
 
+// Postgres may keep the plan of a statement from the time when a table was small. All indexes look alike
+// then, and it may choose one that leads to all rows of the organization or the board. Therefore only the
+// right index can be used:
+//   - IS NOT DISTINCT FROM and coalesce compare without an index, so that rows are found by their ids.
+//   - A slug is found as the first one from the given one on, because only one index has this order. The
+//     boards are of the organization, and so are their posts.
 const keepPostPlacesSQL = `
 WITH kept_boards AS (
-  SELECT id FROM boards WHERE organization_id = $1 AND id = ANY ((SELECT $2::uuid[])::uuid[]) ORDER BY id FOR KEY SHARE%[1]s
+  SELECT b.id FROM (SELECT DISTINCT unnest((SELECT $2::uuid[])) AS id ORDER BY id) w, LATERAL (
+    SELECT id FROM boards WHERE id = w.id AND organization_id IS NOT DISTINCT FROM $1 LIMIT 1 FOR KEY SHARE%[1]s) b
 ), kept_contacts AS (
-  SELECT id FROM contacts WHERE organization_id = $1 AND id = ANY ((SELECT $4::uuid[])::uuid[]) ORDER BY id FOR KEY SHARE%[1]s
+  SELECT c.id FROM (SELECT DISTINCT unnest((SELECT $4::uuid[])) AS id ORDER BY id) w, LATERAL (
+    SELECT id FROM contacts WHERE id = w.id AND organization_id IS NOT DISTINCT FROM $1 LIMIT 1 FOR KEY SHARE%[1]s) c
 ), taken AS (
-  SELECT w.board_id, w.slug FROM unnest((SELECT $2::uuid[]), $3::text[]) w(board_id, slug), LATERAL (
-    SELECT FROM posts WHERE organization_id = $1 AND board_id = w.board_id AND slug = w.slug AND deleted_at IS NULL LIMIT 1) p
+  SELECT w.board_id, w.slug FROM unnest((SELECT $2::uuid[]), $3::text[]) w(board_id, slug) JOIN kept_boards k ON k.id = w.board_id, LATERAL (
+    SELECT board_id, slug FROM posts WHERE (board_id, slug) >= (w.board_id, w.slug) AND deleted_at IS NULL
+    ORDER BY board_id, slug LIMIT 1
+  ) p WHERE (p.board_id, p.slug) = (w.board_id, w.slug)
 )
 SELECT id, NULL::uuid, NULL::text FROM kept_boards UNION ALL
 SELECT NULL, id, NULL FROM kept_contacts UNION ALL
@@ -81,18 +91,18 @@ func KeepPostPlaces(
 	return found, nil
 }
 
-// The array is selected as in seeSQL.
+// The array is selected as in seeSQL, and the organization is compared as in keepPostPlacesSQL.
 const lockVotablesSQL = `
 WITH asked AS (
   SELECT DISTINCT unnest((SELECT $2::uuid[])) AS id
 ), wanted AS (
   SELECT id FROM asked UNION
-  SELECT m.* FROM asked a, LATERAL (
-    SELECT merged_into_id FROM posts WHERE organization_id = $1 AND id = a.id AND merged_into_id IS NOT NULL LIMIT 1) m
+  SELECT m.* FROM asked a, LATERAL (SELECT merged_into_id FROM posts WHERE id = a.id AND organization_id IS NOT DISTINCT FROM $1 LIMIT 1) m
+  WHERE merged_into_id IS NOT NULL
 )
 SELECT p.* FROM (SELECT id FROM wanted ORDER BY id) w, LATERAL (
   SELECT id, organization_id, board_id, title, slug, merged_into_id FROM posts
-  WHERE organization_id = $1 AND id = w.id AND deleted_at IS NULL LIMIT 1 FOR NO KEY UPDATE%s
+  WHERE id = w.id AND organization_id IS NOT DISTINCT FROM $1 AND coalesce(deleted_at, 'infinity') = 'infinity' LIMIT 1 FOR NO KEY UPDATE%s
 ) p`
 
 // LockVotables locks live posts and the posts that they were merged into, in the order of their ids.
