@@ -13,11 +13,10 @@ import (
 	"earshot/internal/store"
 )
 
-// What several callers read by one statement. Nobody gets what was read before he asked.
+// Several callers share one read. No caller gets rows that were read before the request.
 
-// pageKey names a page of a list. Who asks for one while it is read shares the next read with
-// all others who do: most look at the first page of a board, and nobody gets what was read
-// before he asked.
+// pageKey names a page of a list. Requests that arrive while a page is read share its next read, because
+// most readers look at the first page of a board.
 type pageKey struct {
 	organization publicid.Organization
 	board        publicid.Board

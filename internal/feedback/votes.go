@@ -20,7 +20,7 @@ import (
 // newVote is a request for a vote.
 type newVote struct {
 	on publicid.Post
-	// who is the contact that votes. If it is not named, the member votes.
+	// The contact who votes. If it is not named, the member votes.
 	who    contacts.Person
 	member voter
 }
