@@ -270,25 +270,33 @@ func (b *Batch[In, R]) run(ctx context.Context, waits bool, entries []*entry[In,
 		}
 	}
 	c, outcomes := &Change{}, make([]outcome[R], len(entries))
-	err = r.store.InTxWithKeys(ctx, of.ID, keys, func(tx *db.Tx, taken map[[32]byte]error) ([]store.KeptAnswer, error) {
+	// causes are the numbers of the entries that cause an event. An event of Change.Record is missing:
+	// only a lone input causes it, which has the number 0.
+	causes := map[publicid.Event]int{}
+	made, err := r.store.InTxWithRides(ctx, of.ID, keys, func(tx *db.Tx, taken map[[32]byte]error) (store.AtCommit, error) {
 		clear(outcomes)
 		*c = Change{Tx: tx, Caller: &Caller{Organization: of}, Waits: waits, settings: r.settings}
-		return b.apply(ctx, c, entries, taken, outcomes)
+		return b.apply(ctx, c, entries, taken, outcomes, causes)
 	})
 	switch {
 	case errors.Is(err, errNothing):
 		return outcomes, nil
 	case err == nil, store.Unknown(err):
+		for _, d := range made {
+			i, d := causes[d.Event], pending(of.ID, d)
+			d.Trace = entries[i].trace
+			outcomes[i].deliveries = append(outcomes[i].deliveries, d)
+			c.deliveries = append(c.deliveries, d)
+		}
 		r.dispatchOf(ctx, c)
 	}
 	return outcomes, err
 }
 
-// apply makes the changes of entries whose keys are free. It writes their events and returns their
-// answers.
+// apply makes the changes of entries whose keys are free. It returns their events and answers.
 func (b *Batch[In, R]) apply(
-	ctx context.Context, c *Change, entries []*entry[In, R], taken map[[32]byte]error, outcomes []outcome[R],
-) (kept []store.KeptAnswer, err error) {
+	ctx context.Context, c *Change, entries []*entry[In, R], taken map[[32]byte]error, outcomes []outcome[R], causes map[publicid.Event]int,
+) (last store.AtCommit, err error) {
 	free := b.free(entries, taken, outcomes)
 	results := make([]Result[R], 0, len(free))
 	if len(free) > 0 {
@@ -297,13 +305,14 @@ func (b *Batch[In, R]) apply(
 			in[n] = entries[i].in
 		}
 		if results, err = b.write.Apply(ctx, c, in); err != nil {
-			return nil, err
+			return last, err
 		}
 		if len(results) != len(in) {
-			return nil, errors.Errorf("a batch of %d has %d results", len(in), len(results))
+			return last, errors.Errorf("a batch of %d has %d results", len(in), len(results))
 		}
 	}
-	made, causes := false, map[publicid.Event]int{}
+	made := false
+	var kept []store.KeptAnswer
 	for n, result := range results {
 		i := free[n]
 		outcomes[i] = outcome[R]{out: result.Out, err: result.Err}
@@ -314,34 +323,28 @@ func (b *Batch[In, R]) apply(
 		if q := entries[i].request; q.Key != nil {
 			a, err := q.Answer(result.Out)
 			if err != nil {
-				return nil, err
+				return last, err
 			}
 			kept = append(kept, b.runner.keptAnswer(*q.Key, a))
 		}
 		for _, e := range result.Events {
 			id, err := c.record(e)
 			if err != nil {
-				return nil, err
+				return last, err
 			}
 			causes[id] = i
 		}
 	}
 	switch {
 	case !made && len(entries) == 1 && c.Waits && errors.Is(outcomes[0].err, store.ErrAgain):
-		return nil, store.ErrAgain // nothing is left to try but a new start
+		return last, store.ErrAgain // nothing is left to try but a new start
 	case !made:
-		return nil, errNothing
+		return last, errNothing
 	}
-	sent, err := c.finish(ctx)
-	for n, d := range sent {
-		i := causes[d.Event] // 0 for an event of Change.Record, which only a lone input causes
-		c.deliveries[n].Trace = entries[i].trace
-		outcomes[i].deliveries = append(outcomes[i].deliveries, c.deliveries[n])
-	}
-	if err == nil {
+	if last, err = c.finish(ctx, kept); err == nil {
 		failpoint.Hit(failpoint.BeforeGroupCommit)
 	}
-	return kept, err
+	return last, err
 }
 
 // free returns the numbers of the entries without a taken key, and sets the outcomes of the others.

@@ -13,8 +13,8 @@ import (
 	"earshot/internal/store"
 )
 
-// Record encodes an event. All events of a change are written by one statement at the end of the
-// transaction, with one delivery for each enabled webhook that subscribes. If the feed is off, an
+// Record encodes an event. All events of a change are written by one statement that is sent with
+// the commit, with one delivery for each enabled webhook that subscribes. If the feed is off, an
 // event without a subscriber is not written.
 //
 // The statement locks the organization's event counter, and other changes with events wait for it
@@ -36,16 +36,12 @@ func (c *Change) record(e Event) (publicid.Event, error) {
 	return id, nil
 }
 
-// finish writes the change's audit lines and events. It returns the deliveries of the events, in the
-// order of c.deliveries.
-func (c *Change) finish(ctx context.Context) ([]store.DeliveryRow, error) {
+// finish writes the change's audit lines. It returns the rows for the commit.
+func (c *Change) finish(ctx context.Context, answers []store.KeptAnswer) (store.AtCommit, error) {
 	for _, a := range c.audited {
 		if err := c.writeAudit(ctx, a); err != nil {
-			return nil, err
+			return store.AtCommit{}, err
 		}
-	}
-	if len(c.recorded) == 0 {
-		return nil, nil
 	}
 	at := store.Now()
 	for i := range c.recorded {
@@ -53,14 +49,12 @@ func (c *Change) finish(ctx context.Context) ([]store.DeliveryRow, error) {
 			c.recorded[i].At = at
 		}
 	}
-	of := c.Caller.Organization.ID
-	sent, err := store.InsertEvents(ctx, c.Tx, of, c.recorded, c.settings.SubscribedOnly)
-	for _, d := range sent {
-		c.deliveries = append(c.deliveries, PendingDelivery{
-			ID: d.ID, Webhook: d.Webhook, Organization: of, EventType: d.EventType, Host: HostOf(d.URL),
-		})
-	}
-	return sent, err
+	return store.AtCommit{Events: c.recorded, SubscribedOnly: c.settings.SubscribedOnly, Answers: answers}, nil
+}
+
+// pending is a delivery that the commit made.
+func pending(of publicid.Organization, d store.DeliveryRow) PendingDelivery {
+	return PendingDelivery{ID: d.ID, Webhook: d.Webhook, Organization: of, EventType: d.EventType, Host: HostOf(d.URL)}
 }
 
 // Freeze encodes and inserts an event, and returns its id.

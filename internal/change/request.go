@@ -79,32 +79,32 @@ func run[R any](ctx context.Context, r *Runner, caller *Caller, q Request[R], fn
 	if q.Key != nil {
 		keys = []Key{*q.Key}
 	}
-	c := &Change{}
-	err = r.store.InTxWithKeys(ctx, caller.Organization.ID, keys, func(tx *db.Tx, taken map[[32]byte]error) ([]store.KeptAnswer, error) {
+	c, of := &Change{}, caller.Organization.ID
+	made, err := r.store.InTxWithRides(ctx, of, keys, func(tx *db.Tx, taken map[[32]byte]error) (last store.AtCommit, err error) {
 		if q.Key != nil && taken[q.Key.ID] != nil {
-			return nil, r.taken(*q.Key, taken[q.Key.ID])
+			return last, r.taken(*q.Key, taken[q.Key.ID])
 		}
 		*c = Change{Tx: tx, Caller: caller, Waits: true, settings: r.settings}
-		made, err := fn(c)
-		if err != nil {
-			return nil, err
+		if out, err = fn(c); err != nil {
+			return last, err
 		}
 		if q.Match != nil && !c.judged {
-			return nil, errors.New("a use case changes something without a look at the precondition")
+			return last, errors.New("a use case changes something without a look at the precondition")
 		}
 		var kept []store.KeptAnswer
 		if q.Key != nil {
-			a, err := q.Answer(made)
+			a, err := q.Answer(out)
 			if err != nil {
-				return nil, err
+				return last, err
 			}
 			kept = append(kept, r.keptAnswer(*q.Key, a))
 		}
-		out = made
-		_, err = c.finish(ctx)
-		return kept, err
+		return c.finish(ctx, kept)
 	})
 	if err == nil || store.Unknown(err) {
+		for _, d := range made {
+			c.deliveries = append(c.deliveries, pending(of, d))
+		}
 		r.dispatchOf(ctx, c)
 		touchDeliveries(ctx, c.deliveries)
 	}

@@ -1,13 +1,11 @@
 package store
 
 import (
-	"context"
 	"slices"
 	"time"
 
-	"github.com/go-faster/errors"
+	"github.com/jackc/pgx/v5"
 
-	"earshot/ent/db"
 	"earshot/internal/publicid"
 )
 
@@ -19,7 +17,7 @@ type EventRow struct {
 	Payload []byte
 }
 
-// DeliveryRow is a delivery that InsertEvents made.
+// DeliveryRow is a new delivery of an event.
 type DeliveryRow struct {
 	ID        publicid.Delivery
 	Webhook   publicid.Webhook
@@ -58,31 +56,16 @@ WITH told AS (
 )
 SELECT id, webhook_id, event_id, type, url FROM sent`
 
-// InsertEvents inserts events in their order, each with a delivery for every enabled webhook that
-// subscribes to its type, and returns the deliveries. With subscribedOnly it leaves out events
-// without a subscriber. It locks the organization's event counter until the transaction ends.
-func InsertEvents(ctx context.Context, tx *db.Tx, of publicid.Organization, all []EventRow, subscribedOnly bool) ([]DeliveryRow, error) {
+func queueEvents(onto *pgx.Batch, of publicid.Organization, last AtCommit, made *[]DeliveryRow) {
+	all := last.Events
 	ids, types := make(uuidArray, len(all)), make([]string, len(all))
 	at, payloads := make([]time.Time, len(all)), make([][]byte, len(all))
 	for i, e := range all {
 		ids[i], types[i], at[i], payloads[i] = rawID(e.ID), e.Type, e.At, e.Payload
 	}
 	distinct := slices.Compact(slices.Sorted(slices.Values(types)))
-	rows, err := tx.QueryContext(ctx, insertEventRowsSQL, of, ids, types, at, payloads, distinct, subscribedOnly)
-	if err != nil {
-		return nil, errors.Wrap(err, "insert the events")
-	}
-	defer func() { _ = rows.Close() }()
-	var made []DeliveryRow
-	for rows.Next() {
-		var d DeliveryRow
-		if err := rows.Scan(&d.ID, &d.Webhook, &d.Event, &d.EventType, &d.URL); err != nil {
-			return nil, errors.Wrap(err, "read a new delivery")
-		}
-		made = append(made, d)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, errors.Wrap(err, "insert the events")
-	}
-	return made, nil
+	onto.Queue(insertEventRowsSQL, of, ids, types, at, payloads, distinct, last.SubscribedOnly).Query(func(rows pgx.Rows) (err error) {
+		*made, err = pgx.CollectRows(rows, pgx.RowToStructByPos[DeliveryRow])
+		return err
+	})
 }

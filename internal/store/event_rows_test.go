@@ -33,11 +33,10 @@ func TestManyEventsAreInsertedByOneStatement(t *testing.T) {
 					ID: publicid.NewEvent(), Type: []string{"vote.created", "contact.created"}[i%2], At: ago(0), Payload: []byte(payload + fmt.Sprint(i)),
 				}
 			}
-			var sent []store.DeliveryRow
-			require.NoError(t, o.store.InTx(o.ctx, func(tx *db.Tx) (err error) {
-				sent, err = store.InsertEvents(o.ctx, tx, o.organization, rows, subscribedOnly)
-				return err
-			}))
+			sent, err := o.store.InTxWithRides(o.ctx, o.organization, nil, func(*db.Tx, map[[32]byte]error) (store.AtCommit, error) {
+				return store.AtCommit{Events: rows, SubscribedOnly: subscribedOnly}, nil
+			})
+			require.NoError(t, err)
 
 			want := rows
 			if subscribedOnly {

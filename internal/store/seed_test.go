@@ -80,9 +80,10 @@ func seed(t *testing.T, s *store.Store) *rows {
 	require.NoError(t, store.NoteSpelling(r.ctx, tx, r.organization, store.Spelled{EmailHash: []byte("hash"), Mailbox: []byte("mailbox")}))
 	require.NoError(t, tx.Commit())
 	key := store.IdempotencyKey{ID: sha256.Sum256([]byte(r.organization.String()))}
-	require.NoError(t, s.InTxWithKeys(r.ctx, r.organization, []store.IdempotencyKey{key}, func(*db.Tx, map[[32]byte]error) ([]store.KeptAnswer, error) {
-		return []store.KeptAnswer{{Key: key, Status: http.StatusOK, Answer: []byte("sealed")}}, nil
-	}))
+	_, err = s.InTxWithRides(r.ctx, r.organization, []store.IdempotencyKey{key}, func(*db.Tx, map[[32]byte]error) (store.AtCommit, error) {
+		return store.AtCommit{Answers: []store.KeptAnswer{{Key: key, Status: http.StatusOK, Answer: []byte("sealed")}}}, nil
+	})
+	require.NoError(t, err)
 	return r
 }
 

@@ -81,7 +81,7 @@ func Open(o Options) (*Store, error) {
 	// that use the pool.
 	handle.SetMaxIdleConns(0)
 	driver := entsql.OpenDB(dialect.Postgres, handle)
-	client, lists := db.NewClient(db.Driver(keyedTransactions{driver})), db.NewClient(db.Driver(freshPlans{driver}))
+	client, lists := db.NewClient(db.Driver(ridden{driver})), db.NewClient(db.Driver(freshPlans{driver}))
 	scopeToOrganization(client)
 	scopeToOrganization(lists)
 	size := max(1, int(config.MaxConns)/2)
