@@ -29,11 +29,13 @@ SELECT gen_random_uuid(), organization_id, webhook_id, event_id, event_type, 'pe
 FROM deliveries, generate_series(1, 100000) n`
 
 // TestASweepOf100000DeliveriesFindsEachThatWasLost uses a disabled webhook, so that lost deliveries
-// end as soon as they are restarted.
+// end as soon as they are restarted. Temporal's SQLite has one connection, and 2,000 restarts keep it
+// busy for so long that the lists of other tests time out. So the test has its own server.
 func TestASweepOf100000DeliveriesFindsEachThatWasLost(t *testing.T) {
 	tier.Slow(t, "writes 100,000 deliveries")
 	t.Parallel()
-	d := newDying(t)
+	engine := testkit.NamespaceWith(t)
+	d := newDyingIn(t, &engine)
 	require.NoError(t, d.app.Temporal.ScheduleClient().GetHandle(t.Context(), workflows.SweepSchedule).
 		Pause(t.Context(), client.SchedulePauseOptions{}))
 	// A sweep that is still running would find a part of them first.
