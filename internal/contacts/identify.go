@@ -215,7 +215,7 @@ func (b *identifyRun) insert(ctx context.Context, absent []int) error {
 			return err
 		}
 	}
-	made, err := b.c.Contact.CreateBulk(rows...).Save(ctx)
+	made, err := b.c.Contact.CreateBulk(rows...).Save(store.WithCommit(ctx))
 	if err != nil {
 		return errors.Wrap(err, "insert the contacts")
 	}

@@ -111,7 +111,7 @@ func insertComments(ctx context.Context, c *change.Change, comments []*db.Commen
 		}
 		counts.add(store.PostCount{Post: row.PostID, Comments: 1, At: &row.CreatedAt})
 	}
-	if err := c.Comment.CreateBulk(rows...).Exec(ctx); err != nil {
+	if err := c.Comment.CreateBulk(rows...).Exec(store.WithCommit(ctx)); err != nil {
 		return errors.Wrap(err, "insert the comments")
 	}
 	return counts.write(ctx, c)

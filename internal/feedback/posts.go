@@ -185,7 +185,7 @@ func insertPosts(ctx context.Context, c *change.Change, taken map[store.PostSlug
 		}
 		tags = append(tags, tagging(c, p.ID, p.TagIDs)...)
 	}
-	if err := c.Post.CreateBulk(rows...).Exec(ctx); err != nil {
+	if err := c.Post.CreateBulk(rows...).Exec(store.WithCommit(ctx)); err != nil {
 		return errors.Wrap(err, "insert the posts")
 	}
 	return insertTags(ctx, c, tags)
@@ -262,7 +262,7 @@ func insertTags(ctx context.Context, c *change.Change, rows []*db.PostTagCreate)
 	if len(rows) == 0 {
 		return nil
 	}
-	if err := c.PostTag.CreateBulk(rows...).Exec(ctx); err != nil {
+	if err := c.PostTag.CreateBulk(rows...).Exec(store.WithCommit(ctx)); err != nil {
 		return errors.Wrap(err, "tag the posts")
 	}
 	return nil

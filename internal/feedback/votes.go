@@ -123,7 +123,7 @@ func cast(ctx context.Context, c *change.Change, ballots []ballot) ([]*CastVote,
 	if len(rows) == 0 {
 		return out, nil
 	}
-	if err := c.Vote.CreateBulk(rows...).Exec(ctx); err != nil {
+	if err := c.Vote.CreateBulk(rows...).Exec(store.WithCommit(ctx)); err != nil {
 		return nil, errors.Wrap(err, "insert the votes")
 	}
 	return out, counts.write(ctx, c)

@@ -234,7 +234,7 @@ func CountOnPosts(ctx context.Context, tx *db.Tx, of publicid.Organization, coun
 	for i, c := range counts {
 		ids[i], votes[i], comments[i], at[i] = rawID(c.Post), int32(c.Votes), int32(c.Comments), c.At
 	}
-	if _, err := tx.ExecContext(ctx, countOnPostsSQL, of, ids, votes, comments, at); err != nil {
+	if _, err := tx.ExecContext(WithCommit(ctx), countOnPostsSQL, of, ids, votes, comments, at); err != nil {
 		return errors.Wrap(err, "count on the posts")
 	}
 	return nil

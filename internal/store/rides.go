@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	stdsql "database/sql"
+	"database/sql/driver"
 
 	"entgo.io/ent/dialect"
 	entsql "entgo.io/ent/dialect/sql"
@@ -46,6 +47,16 @@ func (s *Store) InTxWithRides(
 	return made, err
 }
 
+// withCommitKey marks the context of a statement that may ride with COMMIT.
+type withCommitKey struct{}
+
+// WithCommit marks an insert or an update whose result the change does not need, also one through Ent. In
+// InTxWithRides it is sent with the next statement that has no mark, which is usually the commit. Its
+// error is then the error of that statement.
+func WithCommit(ctx context.Context) context.Context {
+	return context.WithValue(ctx, withCommitKey{}, true)
+}
+
 // ridden is Ent's driver with transactions whose BEGIN and COMMIT carry other statements.
 type ridden struct{ *entsql.Driver }
 
@@ -77,8 +88,10 @@ type riddenTx struct {
 	of   publicid.Organization
 	keys []IdempotencyKey
 	look KeyLook
-	last AtCommit
-	made []DeliveryRow
+	// waiting are the statements that were marked by WithCommit, in their order.
+	waiting pgx.Batch
+	last    AtCommit
+	made    []DeliveryRow
 	// ctx is for the commit, because Ent passes none.
 	ctx  context.Context
 	over bool
@@ -100,12 +113,82 @@ func (t *riddenTx) begin(ctx context.Context) error {
 	return t.send(ctx, statements)
 }
 
+// wait adds a marked statement to those that wait. It returns false for other statements, after it has
+// sent those that wait.
+func (t *riddenTx) wait(ctx context.Context, query string, args []any) (waits bool, err error) {
+	if ctx.Value(withCommitKey{}) != nil {
+		t.waiting.Queue(query, args...)
+		return true, nil
+	}
+	return false, t.sendWaiting(ctx)
+}
+
+func (t *riddenTx) sendWaiting(ctx context.Context) error {
+	if t.waiting.Len() == 0 {
+		return nil
+	}
+	waiting := t.waiting
+	t.waiting = pgx.Batch{}
+	return t.send(ctx, &waiting)
+}
+
+// Exec is for Ent's updates and deletions. A statement that waits affects an unknown number of rows, and
+// reports none.
+func (t *riddenTx) Exec(ctx context.Context, query string, args, into any) error {
+	waits, err := t.wait(ctx, query, args.([]any))
+	if waits || err != nil {
+		return err
+	}
+	return t.Conn.Exec(ctx, query, args, into)
+}
+
+// Query is for Ent's queries and inserts. A statement that waits returns no rows.
+func (t *riddenTx) Query(ctx context.Context, query string, args, into any) error {
+	waits, err := t.wait(ctx, query, args.([]any))
+	if err != nil {
+		return err
+	}
+	if waits {
+		*into.(*entsql.Rows) = entsql.Rows{ColumnScanner: noRows{}}
+		return nil
+	}
+	return t.Conn.Query(ctx, query, args, into)
+}
+
+// ExecContext is for hand-written statements.
+func (t *riddenTx) ExecContext(ctx context.Context, query string, args ...any) (stdsql.Result, error) {
+	waits, err := t.wait(ctx, query, args)
+	if waits || err != nil {
+		return driver.RowsAffected(0), err
+	}
+	return t.Conn.ExecContext(ctx, query, args...)
+}
+
+// QueryContext is for hand-written queries, which always need their result.
+func (t *riddenTx) QueryContext(ctx context.Context, query string, args ...any) (*stdsql.Rows, error) {
+	if err := t.sendWaiting(ctx); err != nil {
+		return nil, err
+	}
+	return t.Conn.QueryContext(ctx, query, args...)
+}
+
+// noRows is the result of an insert that waits.
+type noRows struct{}
+
+func (noRows) Close() error                               { return nil }
+func (noRows) ColumnTypes() ([]*stdsql.ColumnType, error) { return nil, nil }
+func (noRows) Columns() ([]string, error)                 { return nil, nil }
+func (noRows) Err() error                                 { return nil }
+func (noRows) Next() bool                                 { return false }
+func (noRows) NextResultSet() bool                        { return false }
+func (noRows) Scan(...any) error                          { return stdsql.ErrNoRows }
+
 // Commit writes the last rows and commits. Ent calls it.
 func (t *riddenTx) Commit() error {
 	if t.over {
 		return stdsql.ErrTxDone
 	}
-	statements := &pgx.Batch{}
+	statements := &t.waiting
 	if len(t.last.Events) > 0 {
 		queueEvents(statements, t.of, t.last, &t.made)
 	}
