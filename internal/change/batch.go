@@ -272,10 +272,11 @@ func (b *Batch[In, R]) run(ctx context.Context, waits bool, entries []*entry[In,
 	c, outcomes := &Change{}, make([]outcome[R], len(entries))
 	// causes are the numbers of the entries that cause an event. An event of Change.Record is missing:
 	// only a lone input causes it, which has the number 0.
-	causes := map[publicid.Event]int{}
+	causes, again := map[publicid.Event]int{}, false
 	made, err := r.store.InTxWithRides(ctx, of.ID, keys, func(tx *db.Tx, taken map[[32]byte]error) (store.AtCommit, error) {
 		clear(outcomes)
-		*c = Change{Tx: tx, Caller: &Caller{Organization: of}, Waits: waits, settings: r.settings}
+		*c = Change{Tx: tx, Caller: &Caller{Organization: of}, Waits: waits, Again: again, settings: r.settings}
+		again = true
 		return b.apply(ctx, c, entries, taken, outcomes, causes)
 	})
 	switch {

@@ -20,7 +20,9 @@ type Change struct {
 	Caller *Caller
 	// Waits is true if the change waits for rows that other transactions hold, and false if it skips
 	// them.
-	Waits    bool
+	Waits bool
+	// Again is true if an earlier try of the transaction failed because of another transaction.
+	Again    bool
 	settings Settings
 	// judged is true once the use case has looked at the request's precondition.
 	judged bool

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/url"
+	"slices"
 	"sync"
 	"testing"
 
@@ -64,6 +65,13 @@ func (l *Link) Cut() {
 	l.conns = nil
 }
 
+// forget excludes a connection from Cut.
+func (l *Link) forget(c net.Conn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.conns = slices.DeleteFunc(l.conns, func(other net.Conn) bool { return other == c })
+}
+
 // CutAfter ends all connections once, after the database has received the text. Its answer gets lost.
 func (l *Link) CutAfter(text string) {
 	l.mu.Lock()
@@ -72,7 +80,7 @@ func (l *Link) CutAfter(text string) {
 }
 
 // forward copies what a client sends.
-func (l *Link) forward(far io.Writer, near io.Reader) {
+func (l *Link) forward(far net.Conn, near io.Reader) {
 	sent := make([]byte, 64<<10)
 	for {
 		n, err := near.Read(sent)
@@ -86,7 +94,12 @@ func (l *Link) forward(far io.Writer, near io.Reader) {
 			return
 		}
 		if isLast {
+			// A database whose connection is reset may drop what it has not read. So this end is only
+			// closed for writing, and the answer is read and dropped.
+			l.forget(far)
 			l.Cut()
+			_ = far.(*net.TCPConn).CloseWrite()
+			_, _ = io.Copy(io.Discard, far)
 			return
 		}
 	}
