@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/client"
 
+	"earshot/activities"
 	"earshot/dispatch"
 	"earshot/internal/testkit"
 	"earshot/internal/testkit/apptest"
@@ -67,12 +68,13 @@ func (l *losing) answer(near, far net.Conn) {
 	}
 }
 
-func TestADeliveryIsSentAtOnceDespiteALostCommitAnswer(t *testing.T) {
+// The events are sent with the commit, so nobody knows the deliveries of a commit without an answer.
+func TestTheSweepSendsADeliveryWhoseCommitGotNoAnswer(t *testing.T) {
 	t.Parallel()
 	l, database := newLosing(t, testkit.Database(t))
 	r := testkit.NewReceiver(t)
 	app := apptest.Start(t, apptest.Options{DatabaseURL: database, Worker: true})
-	// The sweep is paused, so it can't find the delivery.
+	// The schedule is paused, so only the sweep below finds the delivery.
 	require.NoError(t, dispatch.EnsureSchedules(t.Context(), app.Temporal))
 	require.NoError(t, app.Temporal.ScheduleClient().GetHandle(t.Context(), workflows.SweepSchedule).
 		Pause(t.Context(), client.SchedulePauseOptions{}))
@@ -82,5 +84,6 @@ func TestADeliveryIsSentAtOnceDespiteALostCommitAnswer(t *testing.T) {
 	l.armed.Store(true)
 	answer := n.Do(t, http.MethodPost, "/v1/boards/"+board+"/posts", map[string]any{"title": "Dark mode"})
 	require.Equal(t, http.StatusInternalServerError, answer.Status, "nobody knows whether it is there: %s", answer.Raw)
+	require.Equal(t, activities.SweepResult{NeverStarted: 1}, sweep(t, app))
 	require.Contains(t, string(r.Await(t, 1)[0].Body), "Dark mode")
 }
