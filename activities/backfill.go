@@ -8,7 +8,12 @@ import (
 
 	"earshot/internal/backfill"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
+)
+
+// The wire names of the activities.
+const (
+	ContinueBackfillName = "continue_backfill"
+	CancelBackfillName   = "cancel_backfill"
 )
 
 // backfillTime is the approximate duration of one activity of a backfill. It keeps the progress in
@@ -16,13 +21,10 @@ import (
 const backfillTime = 5 * time.Second
 
 // Backfills continues searches for contacts in old activity.
-type Backfills struct {
-	backfills *backfill.Service
-	store     *store.Store
-}
+type Backfills struct{ backfills *backfill.Service }
 
 // NewBackfills makes the activities.
-func NewBackfills(b *backfill.Service, s *store.Store) *Backfills { return &Backfills{b, s} }
+func NewBackfills(b *backfill.Service) *Backfills { return &Backfills{b} }
 
 // BackfillParams names the backfill.
 type BackfillParams struct {
@@ -64,7 +66,7 @@ func (b *Backfills) ContinueBackfill(ctx context.Context, p BackfillParams) (Bac
 
 // CancelBackfill ends a backfill whose run was canceled.
 func (b *Backfills) CancelBackfill(ctx context.Context, p BackfillParams) (BackfillProgress, error) {
-	if err := b.store.CancelBackfill(ctx, p.Backfill); err != nil {
+	if err := b.backfills.Cancel(ctx, p.Backfill); err != nil {
 		return BackfillProgress{}, err
 	}
 	now, err := b.backfills.Continue(ctx, p.Backfill)

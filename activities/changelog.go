@@ -9,6 +9,9 @@ import (
 	"earshot/internal/publicid"
 )
 
+// PublishName is the wire name of the activity.
+const PublishName = "publish_entry"
+
 // Changelog publishes entries.
 type Changelog struct{ feedback *feedback.Service }
 

@@ -23,6 +23,14 @@ import (
 	"earshot/internal/telemetry"
 )
 
+// The wire names of the activities.
+const (
+	AttemptFirstName = "attempt_first"
+	AttemptLaterName = "attempt_later"
+	GiveUpName       = "give_up_deliveries"
+	ReviveName       = "revive_deliveries"
+)
+
 const (
 	// faultPause is the wait of a delivery after a fault of our own that the rest of its group
 	// doesn't share.
@@ -68,7 +76,7 @@ type Deliveries struct {
 	store   *store.Store
 	sender  *send.Sender
 	secrets *seal.Box
-	streaks StreakFollower
+	does    Doer
 	options DeliveryOptions
 	counts  *Counts
 	log     *slog.Logger
@@ -83,12 +91,12 @@ type Deliveries struct {
 }
 
 // NewDeliveries makes the activities.
-func NewDeliveries(s *store.Store, sender *send.Sender, secrets *seal.Box, follow StreakFollower, o DeliveryOptions) *Deliveries {
+func NewDeliveries(s *store.Store, sender *send.Sender, secrets *seal.Box, does Doer, o DeliveryOptions) *Deliveries {
 	if o.Counts == nil {
 		o.Counts = NewCounts(telemetry.Meter{})
 	}
 	d := &Deliveries{
-		store: s, sender: sender, secrets: secrets, streaks: follow, options: o, counts: o.Counts, log: o.Log,
+		store: s, sender: sender, secrets: secrets, does: does, options: o, counts: o.Counts, log: o.Log,
 		limits: fairness.NewWebhookLimits(), later: fairness.NewLaterLimits(), memory: fairness.NewPayloadMemory(),
 		sizes:   batch.New(batchMax, statementTimeout, s.PayloadSizes),
 		claims:  batch.New(batchMax, statementTimeout, s.ClaimDeliveries),

@@ -12,6 +12,12 @@ import (
 	"earshot/internal/publicid"
 )
 
+// The wire names of the activities.
+const (
+	MailLinkName          = "mail_link"
+	LookAtInteractionName = "look_at_interaction"
+)
+
 // Interactions mails confirmation links to end-users.
 type Interactions struct {
 	interactions *interactions.Service

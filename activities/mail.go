@@ -11,6 +11,9 @@ import (
 	"earshot/internal/webhooks"
 )
 
+// MailAdminName is the wire name of the activity.
+const MailAdminName = "mail_admin"
+
 // Mails sends e-mails to admins.
 type Mails struct {
 	webhooks *webhooks.Service

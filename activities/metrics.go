@@ -2,6 +2,7 @@ package activities
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/metric"
@@ -122,13 +123,9 @@ func (c *Counts) sweep(ctx context.Context, part string, r SweepResult, err erro
 	c.sweeps.Add(ctx, 1, telemetry.Labels("part", part, "result", result))
 	c.found(ctx, "never_started", r.NeverStarted)
 	c.found(ctx, "lost", r.Lost)
-	c.found(ctx, "entries", r.Entries)
-	c.found(ctx, "recoveries", r.Recoveries)
-	c.found(ctx, "subject_requests", r.SubjectRequests)
-	c.found(ctx, "backfills", r.Backfills)
-	c.found(ctx, "streaks", r.Streaks)
-	c.found(ctx, "interactions", r.Interactions)
-	c.found(ctx, "subscribers", r.Subscribers)
+	if part != deliveriesPart {
+		c.found(ctx, strings.ReplaceAll(part, " ", "_"), r.Restarted)
+	}
 	c.found(ctx, "given_up", r.GivenUp)
 }
 

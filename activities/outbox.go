@@ -12,10 +12,13 @@ import (
 
 	"earshot/internal/change"
 	"earshot/internal/failpoint"
+	"earshot/internal/jobs"
 	"earshot/internal/publicid"
 	"earshot/internal/store"
-	"earshot/internal/webhooks"
 )
+
+// SweepName is the wire name of the activity.
+const SweepName = "sweep_outbox_rows"
 
 const (
 	// sweepPage is the number of rows that the sweep reads at a time.
@@ -61,12 +64,12 @@ type Runs interface {
 	TerminatedRuns(ctx context.Context, since time.Time, do func([]TerminatedRun) error) error
 }
 
-// Outbox finds deliveries that no run is working on.
+// Outbox finds deliveries, and rows of other jobs, that no run is working on.
 type Outbox struct {
 	store    *store.Store
 	dispatch change.Dispatcher
-	streaks  StreakFollower
 	runs     Runs
+	sweeps   []jobs.Sweep
 	counts   *Counts
 	log      *slog.Logger
 }
@@ -74,38 +77,21 @@ type Outbox struct {
 // Engine is the part of Temporal that the sweep needs.
 type Engine interface {
 	change.Dispatcher
-	StreakFollower
 	Runs
 }
 
-// NewOutbox makes the activities.
-func NewOutbox(s *store.Store, e Engine, counts *Counts, log *slog.Logger) *Outbox {
-	return &Outbox{store: s, dispatch: e, streaks: e, runs: e, counts: counts, log: log}
+// NewOutbox makes the activities. The sweeps are those of SweepParts after the first.
+func NewOutbox(s *store.Store, e Engine, sweeps []jobs.Sweep, counts *Counts, log *slog.Logger) *Outbox {
+	return &Outbox{store: s, dispatch: e, runs: e, sweeps: sweeps, counts: counts, log: log}
 }
 
-// sweepParts are the parts of the sweep, the most urgent first. Each finds one kind of missing
-// workflow. The workflow makes an activity of each, in this order, so a change needs a version.
-var sweepParts = []struct {
-	name string
-	do   func(*Outbox, context.Context, SweepParams, *SweepResult) error
-}{
-	{"deliveries", (*Outbox).sweepDeliveries},
-	{"entries", (*Outbox).sweepEntries},
-	{"recoveries", (*Outbox).sweepRecoveries},
-	{"subject requests", (*Outbox).sweepSubjectRequests},
-	{"backfills", (*Outbox).sweepBackfills},
-	{"streaks", (*Outbox).sweepStreaks},
-	{"interactions", (*Outbox).sweepInteractions},
-	{"subscribers", (*Outbox).sweepSubscribers},
-}
+// deliveriesPart is the part of the sweep that finds deliveries.
+const deliveriesPart = "deliveries"
 
-// SweepParts returns the names of the parts, in their order.
+// SweepParts returns the names of the parts of the sweep, the most urgent first. Each finds one kind of
+// missing run. The workflow makes an activity of each, in this order, so a change needs a version.
 func SweepParts() []string {
-	names := make([]string, len(sweepParts))
-	for i, part := range sweepParts {
-		names[i] = part.name
-	}
-	return names
+	return []string{deliveriesPart, "entries", "recoveries", "subject requests", "backfills", "streaks", "interactions", "subscribers"}
 }
 
 // SweepParams say which part of the sweep runs, and which rows count as forgotten.
@@ -140,20 +126,8 @@ type SweepResult struct {
 	// open.
 	NeverStarted int `json:"neverStarted"`
 	Lost         int `json:"lost"`
-	// Entries counts overdue publications of changelog entries.
-	Entries int `json:"entries,omitempty"`
-	// Recoveries counts recoveries without a run.
-	Recoveries int `json:"recoveries,omitempty"`
-	// SubjectRequests counts exports and erasures of persons without a run.
-	SubjectRequests int `json:"subjectRequests,omitempty"`
-	// Backfills counts searches for contacts in old activity without a run.
-	Backfills int `json:"backfills,omitempty"`
-	// Streaks counts streaks that are long enough to disable their webhook but haven't done so.
-	Streaks int `json:"streaks,omitempty"`
-	// Interactions counts interactions with an overdue link or an expired one.
-	Interactions int `json:"interactions,omitempty"`
-	// Subscribers counts organizations with overdue e-mails to end-users.
-	Subscribers int `json:"subscribers,omitempty"`
+	// Restarted counts the runs of other jobs whose rows were overdue.
+	Restarted int `json:"restarted,omitempty"`
 	// GivenUp counts deliveries whose run was terminated by an operator.
 	GivenUp int `json:"givenUp,omitempty"`
 	// Unknown counts overdue deliveries whose run could not be looked up. The next sweep looks again.
@@ -166,13 +140,7 @@ type SweepResult struct {
 func (r *SweepResult) Add(part SweepResult) {
 	r.NeverStarted += part.NeverStarted
 	r.Lost += part.Lost
-	r.Entries += part.Entries
-	r.Recoveries += part.Recoveries
-	r.SubjectRequests += part.SubjectRequests
-	r.Backfills += part.Backfills
-	r.Streaks += part.Streaks
-	r.Interactions += part.Interactions
-	r.Subscribers += part.Subscribers
+	r.Restarted += part.Restarted
 	r.GivenUp += part.GivenUp
 	r.Unknown += part.Unknown
 }
@@ -208,22 +176,75 @@ func (o *Outbox) SweepOutbox(ctx context.Context, p SweepParams) (SweepResult, e
 
 func (o *Outbox) sweepPart(ctx context.Context, p SweepParams) (result SweepResult, err error) {
 	defer func() { o.counts.sweep(ctx, p.Part, result, err) }()
-	i := slices.Index(SweepParts(), p.Part)
-	if i < 0 {
-		return result, errors.Errorf("a newer release has the part %q", p.Part) // a worker of that release retries it
+	if p.Part == deliveriesPart {
+		err = o.sweepDeliveries(ctx, p, &result)
+	} else {
+		i := slices.IndexFunc(o.sweeps, func(s jobs.Sweep) bool { return s.Part == p.Part })
+		if i < 0 {
+			return result, errors.Errorf("a newer release has the part %q", p.Part) // a worker of that release retries it
+		}
+		err = o.sweepJob(ctx, o.sweeps[i], p.grace(), &result)
 	}
-	if err := sweepParts[i].do(o, ctx, p, &result); err != nil {
+	if err != nil {
 		return result, errors.Wrapf(err, "sweep %s", p.Part)
 	}
 	found := result
 	found.Next = nil // the place to continue from isn't a finding
 	if found != (SweepResult{}) {
 		o.log.WarnContext(ctx, "sweep started overdue work", "part", p.Part, "neverStarted", result.NeverStarted, "lost", result.Lost,
-			"entries", result.Entries, "recoveries", result.Recoveries, "subjectRequests", result.SubjectRequests, "backfills", result.Backfills,
-			"streaks", result.Streaks, "interactions", result.Interactions, "subscribers", result.Subscribers, "givenUp", result.GivenUp,
-			"unknown", result.Unknown)
+			"restarted", result.Restarted, "givenUp", result.GivenUp, "unknown", result.Unknown)
 	}
 	return result, nil
+}
+
+// sweepJob sends the requests of all overdue rows of a job that have no open run, page by page.
+func (o *Outbox) sweepJob(ctx context.Context, s jobs.Sweep, grace time.Duration, result *SweepResult) error {
+	for after := (jobs.Overdue{}); ; {
+		rows, err := s.Rows(ctx, grace, after, sweepPage)
+		if err != nil {
+			return err
+		}
+		states, err := o.statesOf(ctx, s.Ask, rows)
+		if err != nil {
+			return err
+		}
+		var missing []jobs.Request
+		for _, r := range rows {
+			switch state := states[r.Request.ID]; {
+			case state == RunOpen:
+			case state == RunTerminated && r.Ended != nil:
+				if err := r.Ended(ctx); err != nil {
+					return err
+				}
+			default:
+				missing = append(missing, r.Request)
+			}
+		}
+		o.dispatch.Queue(missing)
+		result.Restarted += len(missing)
+		activity.RecordHeartbeat(ctx)
+		if len(rows) < sweepPage {
+			return nil
+		}
+		after = rows[len(rows)-1]
+	}
+}
+
+// statesOf looks up the runs of rows. A missing state counts as RunOver.
+func (o *Outbox) statesOf(ctx context.Context, how jobs.Ask, rows []jobs.Overdue) (map[string]RunState, error) {
+	ask := o.runs.RunStatesForSure
+	switch how {
+	case jobs.NoRuns:
+		return nil, nil
+	case jobs.ListedRuns:
+		ask = o.runs.RunStates
+	case jobs.EachRun:
+	}
+	ids := make([]string, len(rows))
+	for i, r := range rows {
+		ids[i] = r.Request.ID
+	}
+	return runStates(ctx, ask, ids)
 }
 
 func (o *Outbox) sweepDeliveries(ctx context.Context, p SweepParams, result *SweepResult) error {
@@ -330,36 +351,6 @@ func runStates(
 		activity.RecordHeartbeat(ctx)
 	}
 	return states, last
-}
-
-func (o *Outbox) sweepEntries(ctx context.Context, p SweepParams, result *SweepResult) error {
-	due, err := o.store.OverdueEntries(ctx, p.grace(), sweepPage)
-	if err != nil {
-		return err
-	}
-	late := make([]change.ScheduledEntry, len(due))
-	for i, e := range due {
-		late[i] = change.ScheduledEntry{Entry: e.ID, Organization: e.Organization}
-	}
-	o.dispatch.PublishWhenDue(late)
-	result.Entries = len(late)
-	return nil
-}
-
-// sweepStreaks signals streaks whose last signal was lost in a crash.
-func (o *Outbox) sweepStreaks(ctx context.Context, _ SweepParams, result *SweepResult) error {
-	failing, err := o.store.FailingWebhooks(ctx, webhooks.MaxConsecutiveFailures)
-	if err != nil {
-		return err
-	}
-	for _, id := range failing {
-		if err := o.streaks.StreakGrew(ctx, id); err != nil {
-			return err
-		}
-		activity.RecordHeartbeat(ctx)
-	}
-	result.Streaks = len(failing)
-	return nil
 }
 
 func dispatchOf(r store.Overdue) change.PendingDelivery {

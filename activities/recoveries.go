@@ -9,18 +9,22 @@ import (
 	"earshot/internal/failpoint"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 	"earshot/internal/webhooks"
 )
 
+// The wire names of the activities.
+const (
+	ReplayName         = "insert_replay"
+	CountFailedName    = "count_failed"
+	ReplayFailedName   = "replay_failed"
+	CancelRecoveryName = "cancel_recovery"
+)
+
 // Recoveries replays one delivery, or all failed deliveries of a webhook.
-type Recoveries struct {
-	webhooks *webhooks.Service
-	store    *store.Store
-}
+type Recoveries struct{ webhooks *webhooks.Service }
 
 // NewRecoveries makes the activities.
-func NewRecoveries(w *webhooks.Service, s *store.Store) *Recoveries { return &Recoveries{w, s} }
+func NewRecoveries(w *webhooks.Service) *Recoveries { return &Recoveries{w} }
 
 // ReplayParams names the delivery to replay, as the operator entered it, and the id of the new one.
 type ReplayParams struct {
@@ -87,7 +91,7 @@ func (r *Recoveries) ReplayFailed(ctx context.Context, p RecoverParams) (Recover
 
 // CancelRecovery stops a recovery whose run was canceled.
 func (r *Recoveries) CancelRecovery(ctx context.Context, p RecoverParams) (RecoverProgress, error) {
-	if err := r.store.CancelRecovery(ctx, p.Recovery); err != nil {
+	if err := r.webhooks.CancelRecovery(ctx, p.Recovery); err != nil {
 		return RecoverProgress{}, err
 	}
 	// The recovery has ended, so this call counts nothing and returns the progress.

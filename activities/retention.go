@@ -12,6 +12,9 @@ import (
 	"earshot/internal/store"
 )
 
+// RemoveName is the wire name of the activity.
+const RemoveName = "remove_expired_rows"
+
 const (
 	// removeTime limits the work of one run. Runs start every hour, so the retention works at most
 	// three quarters of the time, and an activity ends before the next run starts.

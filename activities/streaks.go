@@ -6,16 +6,21 @@ import (
 	"github.com/go-faster/errors"
 
 	"earshot/internal/failpoint"
+	"earshot/internal/jobs"
 	"earshot/internal/publicid"
 	"earshot/internal/webhooks"
 )
 
-// StreakFollower keeps a workflow running for as long as a webhook's streak of failures lasts.
-type StreakFollower interface {
-	// StreakGrew starts the workflow, or signals it if it is running.
-	StreakGrew(ctx context.Context, webhook publicid.Webhook) error
-	// StreakEnded signals the workflow, if there is one.
-	StreakEnded(ctx context.Context, webhook publicid.Webhook) error
+// The wire names of the activities.
+const (
+	LookAtStreakName   = "look_at_streak"
+	DisableWebhookName = "disable_webhook"
+)
+
+// Doer sends a request about a job at once, and returns the error to the activity, which Temporal
+// repeats.
+type Doer interface {
+	Do(ctx context.Context, r jobs.Request) error
 }
 
 // streakMove is the effect of an attempt on its webhook's streak.
@@ -48,10 +53,10 @@ func (d *Deliveries) followStreaks(ctx context.Context, of []Due, outcomes []out
 		switch move {
 		case streakStayed:
 		case streakEnded:
-			err = d.streaks.StreakEnded(ctx, webhook)
+			err = d.does.Do(ctx, webhooks.StreakEnded(webhook))
 		case streakGrew:
 			failpoint.Hit(failpoint.BeforeStreakSignal)
-			err = d.streaks.StreakGrew(ctx, webhook)
+			err = d.does.Do(ctx, webhooks.StreakGrew(webhook))
 			failpoint.Hit(failpoint.AfterStreakSignal)
 		}
 		if err != nil {

@@ -11,6 +11,9 @@ import (
 	"earshot/internal/subjects"
 )
 
+// ContinueSubjectName is the wire name of the activity.
+const ContinueSubjectName = "continue_subject_request"
+
 // subjectTime is the approximate duration of one activity. A walk through millions of events takes
 // hundreds of steps in the run's history instead of thousands.
 const subjectTime = 10 * time.Second

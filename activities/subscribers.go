@@ -12,6 +12,9 @@ import (
 	"earshot/internal/subscribers"
 )
 
+// MailSubscribersName is the wire name of the activity.
+const MailSubscribersName = "mail_subscribers"
+
 // mailingTime is the approximate duration of one activity. Many e-mails therefore take few steps in
 // the run's history.
 const mailingTime = 10 * time.Second

@@ -10,6 +10,9 @@ import (
 	"earshot/internal/store"
 )
 
+// EndTerminatedName is the wire name of the activity.
+const EndTerminatedName = "end_terminated"
+
 // terminatedWithin is how far back EndTerminated looks. The sweep runs every minute. If no worker
 // runs for longer than this, the deliveries of terminated runs are found when they are overdue.
 const terminatedWithin = time.Hour

@@ -13,6 +13,7 @@ import (
 
 	"earshot/dispatch"
 	"earshot/internal/change"
+	"earshot/internal/jobs"
 	"earshot/internal/publicid"
 )
 
@@ -51,7 +52,7 @@ func TestNothingRunsAfterAClose(t *testing.T) {
 	t.Parallel()
 	d, logged := stalled(t)
 	d.Deliver(pendingDeliveries(5))
-	d.RunRecoveries([]change.RunningRecovery{{Recovery: publicid.NewRecovery()}, {Recovery: publicid.NewRecovery()}})
+	d.Queue([]jobs.Request{{ID: "one"}, {ID: "another"}})
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
 	d.Close(over)
@@ -65,7 +66,7 @@ func TestWorkAfterACloseIsLoggedAndLeftToTheSweep(t *testing.T) {
 	d.Close(t.Context())
 	require.Empty(t, logged.String())
 	d.Deliver(pendingDeliveries(3))
-	d.EndFailureStreaks([]publicid.Webhook{publicid.NewWebhook()})
+	d.Queue([]jobs.Request{{ID: "one"}})
 	requireIdle(t, d)
 	require.Contains(t, logged.String(), "deliveries=3")
 	require.Contains(t, logged.String(), "others=1")

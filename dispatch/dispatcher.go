@@ -13,6 +13,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 
 	"earshot/internal/fairness"
+	"earshot/internal/jobs"
 	"earshot/internal/publicid"
 	"earshot/internal/telemetry"
 )
@@ -57,7 +58,7 @@ type Dispatcher struct {
 	// wakeAt is the time of the next timer for a group that becomes due, zero without one.
 	wakeAt time.Time
 	// requests wait for their turn. sending is true while a goroutine sends them.
-	requests []request
+	requests []jobs.Request
 	sending  bool
 	// idle is signalled whenever a goroutine ends starting or sending.
 	idle *sync.Cond

@@ -2,42 +2,25 @@ package dispatch
 
 import (
 	"context"
-	"fmt"
 
-	"earshot/internal/publicid"
-	"earshot/workflows"
-
+	"github.com/go-faster/errors"
 	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
+
+	"earshot/internal/jobs"
+	"earshot/internal/publicid"
+	"earshot/workflows"
 )
 
 // maxRequests is the maximum number of runs that wait for a start or a signal. The sweep starts further
 // runs.
 const maxRequests = 100_000
 
-// request starts or signals one run that delivers no events. It is repeated until Temporal accepts or
-// refuses it. The sweep starts the runs that a stopped process leaves behind.
-type request struct {
-	// The kind and the id of the row, for the log.
-	what string
-	id   fmt.Stringer
-	send func(ctx context.Context, c client.Client) error
-}
-
-// enqueueEach enqueues one request for each element.
-func enqueueEach[T any](
-	d *Dispatcher, what string, some []T, id func(T) fmt.Stringer, send func(context.Context, client.Client, T) error,
-) {
-	requests := make([]request, len(some))
-	for i, one := range some {
-		requests[i] = request{what, id(one), func(ctx context.Context, c client.Client) error { return send(ctx, c, one) }}
-	}
-	d.enqueue(requests)
-}
-
-// enqueue queues requests and does not block. One goroutine sends them one after another.
-func (d *Dispatcher) enqueue(requests []request) {
+// Queue queues requests and does not block. One goroutine sends them one after another. Each is repeated
+// until Temporal accepts or refuses it. The sweep sends the requests that a stopped process leaves behind.
+func (d *Dispatcher) Queue(requests []jobs.Request) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.refuses("others", len(requests)) {
@@ -65,15 +48,15 @@ func (d *Dispatcher) sendAll() {
 		next := d.requests[0]
 		d.requests = d.requests[1:]
 		d.mu.Unlock()
-		if !d.send(next) {
+		if !d.try(next) {
 			d.pause(startPause)
-			d.enqueue([]request{next})
+			d.Queue([]jobs.Request{next})
 		}
 	}
 }
 
-// send returns false if the caller has to try again.
-func (d *Dispatcher) send(r request) bool {
+// try returns false if the caller has to try again.
+func (d *Dispatcher) try(r jobs.Request) bool {
 	ctx, cancel := context.WithTimeout(d.life, startTimeout)
 	defer cancel()
 	c, err := d.temporal.Client(ctx)
@@ -81,28 +64,65 @@ func (d *Dispatcher) send(r request) bool {
 		d.log.Warn("Temporal is away; runs wait for their start", "error", err)
 		return false
 	}
-	if err = r.send(ctx, c); err == nil {
+	if err = send(ctx, c, r); err == nil {
 		return true
 	}
 	again := unreachable(err)
-	d.log.Warn("start a run", "what", r.what, "id", r.id, "error", err, "again", again)
+	d.log.Warn("start or signal a run", "workflow", r.Workflow, "id", r.ID, "error", err, "again", again)
 	return !again
 }
 
-// startRun starts the run that does a row's work, with the row's id as the workflow id. It leaves an
-// open run alone. A closed run is followed by another, because the row determines the remaining
-// work.
-func startRun(
-	ctx context.Context, c client.Client, row fmt.Stringer, of publicid.Organization, summary, workflow string, params any,
-	more ...temporal.SearchAttributeUpdate,
-) error {
-	_, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
-		ID:                    row.String(),
+// Do sends a request at once, for an activity that Temporal repeats after an error.
+func (d *Dispatcher) Do(ctx context.Context, r jobs.Request) error {
+	c, err := d.temporal.Client(ctx)
+	if err != nil {
+		return err
+	}
+	return send(ctx, c, r)
+}
+
+func send(ctx context.Context, c client.Client, r jobs.Request) error {
+	argument := map[string]string{r.Argument: r.ID}
+	switch r.How {
+	case jobs.Start:
+		if _, err := c.ExecuteWorkflow(ctx, optionsOf(r), r.Workflow, argument); err != nil {
+			return errors.Wrap(err, "start "+r.Workflow)
+		}
+		return nil
+	case jobs.Wake:
+		if _, err := c.SignalWithStartWorkflow(ctx, r.ID, r.Signal, nil, optionsOf(r), r.Workflow, argument); err != nil {
+			return errors.Wrap(err, "start or signal "+r.Workflow)
+		}
+		return nil
+	case jobs.Tell:
+		err := c.SignalWorkflow(ctx, r.ID, "", r.Signal, nil)
+		var none *serviceerror.NotFound
+		if errors.As(err, &none) {
+			return nil
+		}
+		if err != nil {
+			return errors.Wrap(err, "signal "+r.Workflow)
+		}
+		return nil
+	}
+	return errors.Errorf("the request for %s has an unknown kind: %d", r.Workflow, r.How)
+}
+
+func optionsOf(r jobs.Request) client.StartWorkflowOptions {
+	o := client.StartWorkflowOptions{
+		ID:                    r.ID,
 		TaskQueue:             workflows.MainQueue,
 		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
-		TypedSearchAttributes: temporal.NewSearchAttributes(append(more, workflows.OrganizationIDs.ValueSet([]string{of.String()}))...),
-		Priority:              fairTo(of),
-		StaticSummary:         summary,
-	}, workflow, params)
-	return err
+		StaticSummary:         r.Summary,
+	}
+	var attributes []temporal.SearchAttributeUpdate
+	if r.Organization != (publicid.Organization{}) {
+		attributes = append(attributes, workflows.OrganizationIDs.ValueSet([]string{r.Organization.String()}))
+		o.Priority = fairTo(r.Organization)
+	}
+	if r.Webhook != (publicid.Webhook{}) {
+		attributes = append(attributes, workflows.WebhookIDs.ValueSet([]string{r.Webhook.String()}))
+	}
+	o.TypedSearchAttributes = temporal.NewSearchAttributes(attributes...)
+	return o
 }

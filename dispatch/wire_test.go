@@ -16,9 +16,15 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"earshot/dispatch"
+	"earshot/internal/backfill"
 	"earshot/internal/change"
+	"earshot/internal/feedback"
+	"earshot/internal/interactions"
+	"earshot/internal/jobs"
 	"earshot/internal/publicid"
+	"earshot/internal/subjects"
 	"earshot/internal/testkit"
+	"earshot/internal/webhooks"
 )
 
 // wire records the requests that start and signal runs.
@@ -80,10 +86,10 @@ func TestTheRequestsToTemporalStayTheSame(t *testing.T) {
 		entry        = publicid.NewChangelogEntry()
 		recovery     = publicid.NewRecovery()
 		request      = publicid.NewSubjectRequest()
-		backfill     = publicid.NewContactBackfill()
+		backfilled   = publicid.NewContactBackfill()
 		interaction  = publicid.NewInteraction()
 		placeholders = strings.NewReplacer(of.String(), "<organization>", hook.String(), "<webhook>", entry.String(), "<entry>",
-			recovery.String(), "<recovery>", request.String(), "<request>", backfill.String(), "<backfill>", interaction.String(), "<interaction>")
+			recovery.String(), "<recovery>", request.String(), "<request>", backfilled.String(), "<backfill>", interaction.String(), "<interaction>")
 		w       = &wire{}
 		options = testkit.Namespace(t)
 	)
@@ -91,17 +97,13 @@ func TestTheRequestsToTemporalStayTheSame(t *testing.T) {
 	connection := dispatch.NewConnection(options)
 	t.Cleanup(connection.Close)
 	d := dispatch.New(connection, 60, testkit.Log(t))
-	d.PublishWhenDue([]change.ScheduledEntry{{Entry: entry, Organization: of}})
-	d.RunRecoveries([]change.RunningRecovery{{Recovery: recovery, Webhook: hook, Organization: of}})
-	d.RunSubjectRequests([]change.RunningSubjectRequest{{Request: request, Organization: of}})
-	d.RunBackfills([]change.RunningBackfill{{Backfill: backfill, Organization: of}})
-	d.EndFailureStreaks([]publicid.Webhook{hook})
-	d.ConfirmInteractions([]change.PendingInteraction{{Interaction: interaction, Organization: of}})
-	d.EndInteractions([]change.PendingInteraction{{Interaction: interaction, Organization: of}})
-	d.NotifySubscribers([]publicid.Organization{of})
+	d.Queue([]jobs.Request{
+		feedback.PublishRun(entry, of), webhooks.RecoveryRun(recovery, hook, of), subjects.Run(request, of), backfill.Run(backfilled, of),
+		webhooks.StreakEnded(hook), interactions.Run(interaction, of), interactions.ConfirmedRun(interaction), change.NotifySubscribers(of),
+	})
 	d.Drain(t.Context())
-	require.NoError(t, d.StreakGrew(t.Context(), hook))
-	require.NoError(t, d.StreakEnded(t.Context(), hook))
+	require.NoError(t, d.Do(t.Context(), webhooks.StreakGrew(hook)))
+	require.NoError(t, d.Do(t.Context(), webhooks.StreakEnded(hook)))
 	var text strings.Builder
 	e := json.NewEncoder(&text)
 	e.SetEscapeHTML(false)

@@ -34,27 +34,10 @@ var Sweep = fx.Invoke(func(lc fx.Lifecycle, c *dispatch.Connection, log *slog.Lo
 	})
 })
 
-// parts holds the Activities that fx injects.
-type parts struct {
-	fx.In
-
-	Deliveries *activities.Deliveries
-	Outbox     *activities.Outbox
-	Changelog  *activities.Changelog
-	Recoveries *activities.Recoveries
-	Streaks    *activities.Streaks
-	Mails      *activities.Mails
-	Retention  *activities.Retention
-	Subjects   *activities.Subjects
-	Backfills  *activities.Backfills
-
-	Interactions *activities.Interactions
-	Subscribers  *activities.Subscribers
-}
-
 // Module runs the worker. It needs dispatch.Module.
 var Module = fx.Module("worker",
 	mail.Module,
+	activities.Module,
 	fx.Provide(
 		func(m *telemetry.Metrics) *activities.Counts { return activities.NewCounts(m.Meter()) },
 		func(lc fx.Lifecycle, c config.Config) *send.Sender {
@@ -69,25 +52,14 @@ var Module = fx.Module("worker",
 			dispatcher.GatherWhere(d.Lags)
 			return d
 		},
-		func(s *store.Store, dispatcher *dispatch.Dispatcher, counts *activities.Counts, log *slog.Logger) *activities.Outbox {
-			return activities.NewOutbox(s, dispatcher, counts, log)
-		},
-		activities.NewChangelog, activities.NewRecoveries, activities.NewStreaks, activities.NewMails, activities.NewInteractions,
-		activities.NewSubjects, activities.NewBackfills, activities.NewSubscribers,
+		func(d *dispatch.Dispatcher) activities.Engine { return d },
 		func(s *store.Store, f *feedback.Service, set config.Config, counts *activities.Counts, log *slog.Logger) *activities.Retention {
 			return activities.NewRetention(s, f, set.Retention, counts, log)
-		},
-		func(p parts) Activities {
-			return Activities{
-				Deliveries: p.Deliveries, Outbox: p.Outbox, Changelog: p.Changelog, Recoveries: p.Recoveries,
-				Streaks: p.Streaks, Mails: p.Mails, Retention: p.Retention, Interactions: p.Interactions,
-				Subjects: p.Subjects, Backfills: p.Backfills, Subscribers: p.Subscribers,
-			}
 		},
 		func(set config.Config, log *slog.Logger) Options {
 			return Options{Drain: set.DrainTimeout, Log: log, Version: version(set)}
 		},
-		func(lc fx.Lifecycle, c *dispatch.Connection, does Activities, o Options) *Worker {
+		func(lc fx.Lifecycle, c *dispatch.Connection, does activities.All, o Options) *Worker {
 			w := New(c, does, o)
 			lc.Append(fx.Hook{
 				OnStart: func(context.Context) error { w.Start(); return nil },

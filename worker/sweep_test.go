@@ -154,7 +154,7 @@ func TestTheSweepStartsARecoveryWhoseStartWasLost(t *testing.T) {
 	id := n.ID(t, hook+"/recover", map[string]any{"since": time.Now().Add(-time.Hour)})
 	app := apptest.Start(t, apptest.Options{DatabaseURL: database, Worker: true})
 	completed(t, n, hook+"/recoveries/"+id)
-	require.Zero(t, sweep(t, app).Recoveries, "it has ended")
+	require.Zero(t, sweep(t, app).Restarted, "it has ended")
 }
 
 // completed returns when a recovery is completed.
@@ -189,7 +189,7 @@ func TestTheSweepStopsARecoveryWhoseRunWasTerminated(t *testing.T) {
 		workflows.RecoverWebhookName, activities.RecoverParams{})
 	require.NoError(t, err)
 	app := apptest.Start(t, apptest.Options{DatabaseURL: database, Temporal: &temporal, Worker: true})
-	require.Zero(t, sweep(t, app).Recoveries)
+	require.Zero(t, sweep(t, app).Restarted)
 	stopped := n.Make(t, http.MethodGet, hook+"/recoveries/"+ended, nil)
 	require.Equal(t, "stopped", stopped["status"])
 	require.Equal(t, "canceled", stopped["stoppedReason"])

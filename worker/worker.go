@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/go-faster/errors"
-	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
@@ -39,26 +38,10 @@ type Options struct {
 	Log     *slog.Logger
 }
 
-// Activities holds the activities that the workflows call.
-type Activities struct {
-	Deliveries *activities.Deliveries
-	Outbox     *activities.Outbox
-	Changelog  *activities.Changelog
-	Recoveries *activities.Recoveries
-	Streaks    *activities.Streaks
-	Mails      *activities.Mails
-	Retention  *activities.Retention
-	Subjects   *activities.Subjects
-	Backfills  *activities.Backfills
-
-	Interactions *activities.Interactions
-	Subscribers  *activities.Subscribers
-}
-
 // Worker runs workflows and activities in this process.
 type Worker struct {
 	temporal *dispatch.Connection
-	does     Activities
+	does     activities.All
 	options  Options
 
 	running atomic.Bool
@@ -68,7 +51,7 @@ type Worker struct {
 }
 
 // New makes a worker. Nothing runs before Start.
-func New(c *dispatch.Connection, does Activities, options Options) *Worker {
+func New(c *dispatch.Connection, does activities.All, options Options) *Worker {
 	if options.SchedulesEvery == 0 {
 		options.SchedulesEvery = schedulesEvery
 	}
@@ -169,31 +152,7 @@ func (w *Worker) try(ctx context.Context, giveUp func(error)) (stop func(), err 
 func (w *Worker) main(c client.Client, giveUp func(error)) worker.Worker {
 	m := worker.New(c, workflows.MainQueue, w.base(giveUp))
 	Register(m)
-	register(m, map[string]any{
-		workflows.AttemptFirstName: w.does.Deliveries.AttemptFirst,
-		workflows.PublishActivity:  w.does.Changelog.PublishEntry,
-		workflows.SweepActivity:    w.does.Outbox.SweepOutbox,
-		workflows.GiveUpActivity:   w.does.Deliveries.GiveUp,
-		workflows.ReviveActivity:   w.does.Deliveries.Revive,
-
-		workflows.EndTerminatedActivity:  w.does.Outbox.EndTerminated,
-		workflows.LookAtStreakActivity:   w.does.Streaks.LookAtStreak,
-		workflows.DisableWebhookActivity: w.does.Streaks.DisableWebhook,
-		workflows.MailAdminActivity:      w.does.Mails.MailAdmin,
-
-		workflows.ReplayActivity:         w.does.Recoveries.ReplayDelivery,
-		workflows.CountFailedActivity:    w.does.Recoveries.CountFailed,
-		workflows.ReplayFailedActivity:   w.does.Recoveries.ReplayFailed,
-		workflows.CancelRecoveryActivity: w.does.Recoveries.CancelRecovery,
-		workflows.RemoveActivity:         w.does.Retention.RemoveExpired,
-
-		workflows.MailLinkActivity:          w.does.Interactions.MailLink,
-		workflows.LookAtInteractionActivity: w.does.Interactions.Look,
-		workflows.ContinueSubjectActivity:   w.does.Subjects.ContinueSubjectRequest,
-		workflows.ContinueBackfillActivity:  w.does.Backfills.ContinueBackfill,
-		workflows.CancelBackfillActivity:    w.does.Backfills.CancelBackfill,
-		workflows.MailSubscribersActivity:   w.does.Subscribers.MailSubscribers,
-	})
+	w.does.Register(m)
 	return m
 }
 
@@ -206,15 +165,8 @@ func (w *Worker) later(c client.Client, giveUp func(error)) (worker.Worker, erro
 		return nil, err
 	}
 	l := worker.New(c, workflows.LaterQueue, o)
-	register(l, map[string]any{workflows.AttemptLaterName: w.does.Deliveries.AttemptLater})
+	w.does.RegisterLater(l)
 	return l, nil
-}
-
-// register adds activities under their wire names.
-func register(to worker.ActivityRegistry, byName map[string]any) {
-	for name, does := range byName {
-		to.RegisterActivityWithOptions(does, activity.RegisterOptions{Name: name})
-	}
 }
 
 // Register adds every workflow under its wire name. Replays of recorded histories use it, too.

@@ -8,6 +8,10 @@ import (
 	"earshot/activities"
 )
 
+// BackfillContactsName is the workflow of a search for contacts in old activity. Its id is the
+// backfill's.
+const BackfillContactsName = "backfill_contacts"
+
 // BackfillContacts creates contacts for people with old activity, page by page. The backfill's row
 // holds its progress, so a run can be restarted at any time. E-mail addresses never enter the
 // workflow. A canceled run ends the backfill.
@@ -18,7 +22,7 @@ func BackfillContacts(ctx workflow.Context, p activities.BackfillParams) (activi
 	}
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
 	ctx = workflow.WithActivityOptions(ctx, subjectRound)
-	if err := workflow.ExecuteActivity(ctx, CancelBackfillActivity, p).Get(ctx, &now); err != nil {
+	if err := workflow.ExecuteActivity(ctx, activities.CancelBackfillName, p).Get(ctx, &now); err != nil {
 		return now, err
 	}
 	workflow.SetCurrentDetails(ctx, backfillDetails(now))
@@ -27,7 +31,7 @@ func BackfillContacts(ctx workflow.Context, p activities.BackfillParams) (activi
 
 func backfill(ctx workflow.Context, p activities.BackfillParams) (now activities.BackfillProgress, err error) {
 	for {
-		if err := workflow.ExecuteActivity(ctx, ContinueBackfillActivity, p).Get(ctx, &now); err != nil {
+		if err := workflow.ExecuteActivity(ctx, activities.ContinueBackfillName, p).Get(ctx, &now); err != nil {
 			return now, err
 		}
 		workflow.SetCurrentDetails(ctx, backfillDetails(now))

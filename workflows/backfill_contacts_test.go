@@ -33,7 +33,7 @@ func TestABackfillGoesOnUntilItsRowSaysThatItIsOver(t *testing.T) {
 			return activities.BackfillProgress{Status: "running", Addresses: 300, Left: 300 - 100*calls}, nil
 		}
 		return activities.BackfillProgress{Status: "completed", Addresses: 300}, nil
-	}, activity.RegisterOptions{Name: workflows.ContinueBackfillActivity})
+	}, activity.RegisterOptions{Name: activities.ContinueBackfillName})
 	env.ExecuteWorkflow(workflows.BackfillContacts, activities.BackfillParams{Backfill: id})
 	require.NoError(t, env.GetWorkflowError())
 	require.Equal(t, 3, calls)

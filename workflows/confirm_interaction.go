@@ -8,6 +8,13 @@ import (
 	"earshot/activities"
 )
 
+// ConfirmInteractionName is the workflow of an end-user's vote, post or comment that waits
+// for a confirmation by e-mail. Its id is the interaction's.
+const ConfirmInteractionName = "confirm_interaction"
+
+// ConfirmedSignal says that an interaction was confirmed.
+const ConfirmedSignal = "confirmed"
+
 // ConfirmInteraction mails an end-user the link that confirms a vote, post or comment, and waits
 // until the link is used or expires. The row decides: using the link removes the row in the
 // transaction that makes the vote, post or comment count. The signal only makes the workflow look
@@ -16,7 +23,7 @@ func ConfirmInteraction(ctx workflow.Context, p activities.InteractionParams) er
 	confirmed := workflow.GetSignalChannel(ctx, ConfirmedSignal)
 	// If the mail server is down until the link expires, the run doesn't fail. The row is then
 	// removed.
-	mailed := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, linkRound), MailLinkActivity, p).Get(ctx, nil)
+	mailed := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, linkRound), activities.MailLinkName, p).Get(ctx, nil)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -29,7 +36,7 @@ func ConfirmInteraction(ctx workflow.Context, p activities.InteractionParams) er
 		for confirmed.ReceiveAsync(nil) {
 		}
 		var found activities.InteractionResult
-		if err := workflow.ExecuteActivity(ctx, LookAtInteractionActivity, p).Get(ctx, &found); err != nil {
+		if err := workflow.ExecuteActivity(ctx, activities.LookAtInteractionName, p).Get(ctx, &found); err != nil {
 			return err
 		}
 		if found.Until == nil {

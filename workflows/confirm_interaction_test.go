@@ -250,8 +250,8 @@ func TestAnUnconfirmedInteractionDisappearsAfterADay(t *testing.T) {
 	env.SetTestTimeout(testkit.Wait)
 	does := activities.NewInteractions(b.app.Interactions, mailer.New(mailer.Options{Dir: b.mail, Log: testkit.Log(t), SMTP: config.SMTP{}}),
 		activities.NewCounts(b.app.Metrics.Meter()))
-	env.RegisterActivityWithOptions(does.MailLink, activity.RegisterOptions{Name: workflows.MailLinkActivity})
-	env.RegisterActivityWithOptions(does.Look, activity.RegisterOptions{Name: workflows.LookAtInteractionActivity})
+	env.RegisterActivityWithOptions(does.MailLink, activity.RegisterOptions{Name: activities.MailLinkName})
+	env.RegisterActivityWithOptions(does.Look, activity.RegisterOptions{Name: activities.LookAtInteractionName})
 	env.RegisterDelayedCallback(func() {
 		require.Equal(t, 1, b.left(t), "an hour before the end it still counts")
 		var n int

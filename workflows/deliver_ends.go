@@ -143,7 +143,7 @@ func giveUpRows(ctx workflow.Context, of []*progress) error {
 	for _, o := range of {
 		p.Deliveries = append(p.Deliveries, o.ID)
 	}
-	return workflow.ExecuteActivity(workflow.WithActivityOptions(uncanceled(ctx), transaction), GiveUpActivity, p).
+	return workflow.ExecuteActivity(workflow.WithActivityOptions(uncanceled(ctx), transaction), activities.GiveUpName, p).
 		Get(uncanceled(ctx), nil)
 }
 
@@ -174,7 +174,7 @@ func (d *delivering) revive(ctx workflow.Context) error {
 			p.Deliveries = append(p.Deliveries, o.ID)
 		}
 		var again activities.Revived
-		if err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, transaction), ReviveActivity, p).Get(ctx, &again); err != nil {
+		if err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, transaction), activities.ReviveName, p).Get(ctx, &again); err != nil {
 			return err
 		}
 		d.revivedBy = again.Run

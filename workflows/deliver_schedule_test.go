@@ -93,7 +93,7 @@ func delivers(t *testing.T, b *bundle) map[string]any {
 		Delays: c.WebhookRetryDelays, Log: testkit.Log(t),
 	})
 	return map[string]any{
-		workflows.AttemptFirstName: d.AttemptFirst, workflows.AttemptLaterName: d.AttemptLater,
-		workflows.ReviveActivity: d.Revive,
+		activities.AttemptFirstName: d.AttemptFirst, activities.AttemptLaterName: d.AttemptLater,
+		activities.ReviveName: d.Revive,
 	}
 }

@@ -10,6 +10,9 @@ import (
 	"earshot/internal/publicid"
 )
 
+// DeliverWebhooksName is the workflow of one delivery or a group.
+const DeliverWebhooksName = "deliver_webhooks"
+
 // DeliverParams names the deliveries of a run: a single one, or a group of up to 60 of one event
 // type.
 type DeliverParams struct {
@@ -152,7 +155,7 @@ func (d *delivering) first(ctx workflow.Context) {
 	round := flight{of: d.takeDue(workflow.Now(ctx))}
 	d.show(ctx)
 	var left activities.AttemptResult
-	err := workflow.ExecuteLocalActivity(workflow.WithLocalActivityOptions(uncanceled(ctx), firstRound), AttemptFirstName,
+	err := workflow.ExecuteLocalActivity(workflow.WithLocalActivityOptions(uncanceled(ctx), firstRound), activities.AttemptFirstName,
 		round.params()).Get(ctx, &left)
 	if err != nil {
 		// The fault is ours, for example the database's. The rows hold the progress of each
@@ -222,7 +225,7 @@ func attemptLater(ctx workflow.Context, due []*progress) flight {
 	f := flight{of: due}
 	o := laterRound
 	o.TaskQueue = LaterQueue
-	f.done = workflow.ExecuteActivity(workflow.WithActivityOptions(uncanceled(ctx), o), AttemptLaterName, f.params())
+	f.done = workflow.ExecuteActivity(workflow.WithActivityOptions(uncanceled(ctx), o), activities.AttemptLaterName, f.params())
 	return f
 }
 

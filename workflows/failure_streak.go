@@ -11,6 +11,13 @@ import (
 	"earshot/internal/publicid"
 )
 
+// FailureStreakName is the workflow of a webhook whose deliveries fail in a row.
+// Its id is the webhook's.
+const FailureStreakName = "failure_streak"
+
+// StreakSignal says that a webhook's streak grew or ended.
+const StreakSignal = "streak_moved"
+
 // FailureStreak follows a webhook while its deliveries fail in a row, and disables it after too
 // many failures. The count is in the webhook's row and changes in the transaction that records a
 // delivery's outcome. A signal only makes the workflow read the row again.
@@ -66,7 +73,7 @@ type following struct {
 }
 
 func (f *following) look(ctx workflow.Context) error {
-	if err := workflow.ExecuteActivity(ctx, LookAtStreakActivity, activities.StreakParams{Webhook: f.webhook}).Get(ctx, &f.streak); err != nil {
+	if err := workflow.ExecuteActivity(ctx, activities.LookAtStreakName, activities.StreakParams{Webhook: f.webhook}).Get(ctx, &f.streak); err != nil {
 		return err
 	}
 	if !f.streak.Open {
@@ -102,7 +109,7 @@ func (f *following) disable(ctx workflow.Context) (bool, error) {
 	ctx = uncanceled(ctx)
 	run := workflow.GetInfo(ctx).WorkflowExecution.RunID
 	var done activities.Disabled
-	err := workflow.ExecuteActivity(ctx, DisableWebhookActivity, activities.DisableParams{Webhook: f.webhook, Run: run}).Get(ctx, &done)
+	err := workflow.ExecuteActivity(ctx, activities.DisableWebhookName, activities.DisableParams{Webhook: f.webhook, Run: run}).Get(ctx, &done)
 	if err != nil || !done.Disabled {
 		return false, err
 	}

@@ -155,7 +155,7 @@ func TestLaterAttemptsAreChargedToTheOrganization(t *testing.T) {
 		Namespace: b.app.Connection.Namespace(), TaskQueue: &taskqueue.TaskQueue{Name: workflows.LaterQueue},
 	})
 	require.NoError(t, err)
-	require.Equal(t, workflows.AttemptLaterName, task.GetActivityType().GetName())
+	require.Equal(t, activities.AttemptLaterName, task.GetActivityType().GetName())
 	require.Equal(t, b.tenant.Organization.ID.String(), task.GetPriority().GetFairnessKey())
 }
 

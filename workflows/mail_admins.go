@@ -10,6 +10,9 @@ import (
 	"earshot/internal/publicid"
 )
 
+// MailAdminsName is the workflow that mails the admins about a disabled webhook.
+const MailAdminsName = "mail_admins"
+
 // MailAdminsParams names a disabled webhook and the admins to notify.
 type MailAdminsParams struct {
 	Webhook publicid.Webhook `json:"webhook"`
@@ -22,7 +25,7 @@ func MailAdmins(ctx workflow.Context, p MailAdminsParams) error {
 	mailing := workflow.WithActivityOptions(ctx, mailRound)
 	mails := make([]workflow.Future, len(p.Admins))
 	for i, admin := range p.Admins {
-		mails[i] = workflow.ExecuteActivity(mailing, MailAdminActivity, activities.MailAdminParams{
+		mails[i] = workflow.ExecuteActivity(mailing, activities.MailAdminName, activities.MailAdminParams{
 			Webhook: p.Webhook, Admin: admin, ID: fmt.Sprintf("%s.%s", workflow.GetInfo(ctx).WorkflowExecution.RunID, admin),
 		})
 	}

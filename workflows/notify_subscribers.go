@@ -8,6 +8,13 @@ import (
 	"earshot/activities"
 )
 
+// NotifySubscribersName is the workflow of the e-mails to the end-users of an organization.
+// Its id is the organization's.
+const NotifySubscribersName = "notify_subscribers"
+
+// UpdatedSignal says that there are new updates for end-users.
+const UpdatedSignal = "updated"
+
 // NotifySubscribers sends an organization's end-users e-mails about changes to their requests. It
 // waits until the window that began with the first change is over, sends the e-mails, and repeats
 // while there are more. The rows hold the due times. The signal only makes the workflow look again.
@@ -20,7 +27,7 @@ func NotifySubscribers(ctx workflow.Context, p activities.SubscribersParams) err
 		for updated.ReceiveAsync(nil) {
 		}
 		var now activities.SubscribersResult
-		if err := workflow.ExecuteActivity(ctx, MailSubscribersActivity, p).Get(ctx, &now); err != nil {
+		if err := workflow.ExecuteActivity(ctx, activities.MailSubscribersName, p).Get(ctx, &now); err != nil {
 			return err
 		}
 		switch {

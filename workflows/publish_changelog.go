@@ -8,6 +8,13 @@ import (
 	"earshot/activities"
 )
 
+// PublishChangelogName is the workflow of a changelog entry with a scheduled publication. Its
+// id is the entry's.
+const PublishChangelogName = "publish_changelog"
+
+// RescheduledSignal says that an entry's publication was moved or unscheduled.
+const RescheduledSignal = "rescheduled"
+
 // PublishChangelog waits until a changelog entry is due and publishes it. The entry holds the time.
 // The signal only makes the workflow read it again. The run ends when the entry is published, a
 // draft again, or deleted.
@@ -19,7 +26,7 @@ func PublishChangelog(ctx workflow.Context, p activities.PublishParams) error {
 		for rescheduled.ReceiveAsync(nil) {
 		}
 		var answer activities.PublishResult
-		if err := workflow.ExecuteActivity(ctx, PublishActivity, p).Get(ctx, &answer); err != nil {
+		if err := workflow.ExecuteActivity(ctx, activities.PublishName, p).Get(ctx, &answer); err != nil {
 			return err
 		}
 		switch {

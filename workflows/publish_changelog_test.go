@@ -176,7 +176,7 @@ func TestAClockThatJumpsPublishesNeitherEarlyNorTwice(t *testing.T) {
 	env.RegisterActivityWithOptions(func(ctx context.Context, p activities.PublishParams) (activities.PublishResult, error) {
 		looks++
 		return publish.PublishEntry(ctx, p)
-	}, activity.RegisterOptions{Name: workflows.PublishActivity})
+	}, activity.RegisterOptions{Name: activities.PublishName})
 	env.ExecuteWorkflow(workflows.PublishChangelog, activities.PublishParams{Entry: id})
 	require.NoError(t, env.GetWorkflowError())
 	require.Greater(t, looks, 1, "it looked too early")

@@ -9,6 +9,9 @@ import (
 	"earshot/activities"
 )
 
+// RecoverWebhookName is the workflow of a recovery. Its id is the recovery's.
+const RecoverWebhookName = "recover_webhook"
+
 // RecoverWebhook replays the failed deliveries of a webhook within a window, page by page with a
 // pause in between. The recovery's row holds its progress, so a run can be restarted at any time. A
 // canceled run stops the recovery.
@@ -23,7 +26,7 @@ func RecoverWebhook(ctx workflow.Context, p activities.RecoverParams) (activitie
 	}
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
 	ctx = workflow.WithActivityOptions(ctx, recoverRound)
-	if err := workflow.ExecuteActivity(ctx, CancelRecoveryActivity, p).Get(ctx, &r.progress); err != nil {
+	if err := workflow.ExecuteActivity(ctx, activities.CancelRecoveryName, p).Get(ctx, &r.progress); err != nil {
 		return r.progress, err
 	}
 	workflow.SetCurrentDetails(ctx, details(r.progress))
@@ -36,11 +39,11 @@ type recovering struct{ progress activities.RecoverProgress }
 func (r *recovering) status() (activities.RecoverProgress, error) { return r.progress, nil }
 
 func (r *recovering) run(ctx workflow.Context, p activities.RecoverParams) error {
-	if err := r.step(ctx, CountFailedActivity, p); err != nil {
+	if err := r.step(ctx, activities.CountFailedName, p); err != nil {
 		return err
 	}
 	for r.progress.Running() {
-		if err := r.step(ctx, ReplayFailedActivity, p); err != nil || !r.progress.Running() {
+		if err := r.step(ctx, activities.ReplayFailedName, p); err != nil || !r.progress.Running() {
 			return err
 		}
 		pause := workflow.NewTimerWithOptions(ctx, recoverPause, workflow.TimerOptions{Summary: "until the next page"})

@@ -11,6 +11,10 @@ import (
 	"earshot/internal/publicid"
 )
 
+// ReplayDeliveryName is the workflow that an operator starts to send a delivery
+// again.
+const ReplayDeliveryName = "replay_delivery"
+
 // ReplayDelivery sends a delivery once more. An operator starts it with the delivery's id in
 // Temporal's web UI. It returns the id of the new delivery, which has its own run. If the delivery
 // can't be replayed, the run fails immediately with the reason.
@@ -21,7 +25,7 @@ func ReplayDelivery(ctx workflow.Context, delivery string) (*publicid.Delivery, 
 	if err != nil {
 		return nil, err
 	}
-	err = workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, recoverRound), ReplayActivity,
+	err = workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, recoverRound), activities.ReplayName,
 		activities.ReplayParams{Delivery: delivery, As: made}).Get(ctx, nil)
 	var refused *temporal.ApplicationError
 	if errors.As(err, &refused) {

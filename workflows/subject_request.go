@@ -6,13 +6,17 @@ import (
 	"earshot/activities"
 )
 
+// SubjectRequestName is the workflow of an export or an erasure of a person. Its id is
+// the receipt's.
+const SubjectRequestName = "subject_request"
+
 // SubjectRequest exports or erases a person. The request's row holds its progress, so a run can be
 // restarted at any time. Personal data never enters the workflow.
 func SubjectRequest(ctx workflow.Context, p activities.SubjectParams) (activities.SubjectProgress, error) {
 	ctx = workflow.WithActivityOptions(ctx, subjectRound)
 	for {
 		var now activities.SubjectProgress
-		if err := workflow.ExecuteActivity(ctx, ContinueSubjectActivity, p).Get(ctx, &now); err != nil || !now.Running() {
+		if err := workflow.ExecuteActivity(ctx, activities.ContinueSubjectName, p).Get(ctx, &now); err != nil || !now.Running() {
 			return now, err
 		}
 		if now.Wait {

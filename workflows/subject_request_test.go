@@ -32,7 +32,7 @@ func TestAnExportOrErasureGoesOnUntilItsRowSaysThatItIsOverAndWaitsForAttemptsUn
 			return activities.SubjectProgress{Kind: "erase", Status: "running", Wait: true}, nil
 		}
 		return activities.SubjectProgress{Kind: "erase", Status: "completed"}, nil
-	}, activity.RegisterOptions{Name: workflows.ContinueSubjectActivity})
+	}, activity.RegisterOptions{Name: activities.ContinueSubjectName})
 	env.ExecuteWorkflow(workflows.SubjectRequest, activities.SubjectParams{Request: id})
 	require.NoError(t, env.GetWorkflowError())
 	var end activities.SubjectProgress

@@ -7,6 +7,12 @@ import (
 	"earshot/activities"
 )
 
+// SweepOutboxName is the workflow that finds deliveries without a run.
+const SweepOutboxName = "sweep_outbox"
+
+// SweepSchedule is the schedule that starts the sweep.
+const SweepSchedule = "sweep_outbox"
+
 // SweepOutbox starts the workflows that are missing: those that were never started, and those that
 // were lost. It also ends the deliveries of runs that an operator terminated. Each part is an activity
 // with its own retries, and a part that fails stops no other.
@@ -16,13 +22,13 @@ func SweepOutbox(ctx workflow.Context, p activities.SweepParams) (activities.Swe
 	}
 	// A run that was terminated before its first claim looks as if it had never been started. If this
 	// activity fails, such a run's deliveries start once more.
-	terminated := workflow.ExecuteActivity(summarized(ctx, endTerminatedRound, "terminated runs"), EndTerminatedActivity)
+	terminated := workflow.ExecuteActivity(summarized(ctx, endTerminatedRound, "terminated runs"), activities.EndTerminatedName)
 	parts := activities.SweepParts()
 	others := make([]workflow.Future, 0, len(parts)-1)
 	for _, part := range parts[1:] {
 		of := p
 		of.Part = part
-		others = append(others, workflow.ExecuteActivity(summarized(ctx, sweepRound, part), SweepActivity, of))
+		others = append(others, workflow.ExecuteActivity(summarized(ctx, sweepRound, part), activities.SweepName, of))
 	}
 	var result activities.SweepResult
 	var ended activities.EndTerminatedResult
@@ -50,13 +56,13 @@ func sweepTogether(ctx workflow.Context, p activities.SweepParams) (activities.S
 	ctx = workflow.WithActivityOptions(ctx, sweepRound)
 	before := endsTerminatedFirst(ctx)
 	if before {
-		if err := workflow.ExecuteActivity(ctx, EndTerminatedActivity).Get(ctx, &ended); err != nil {
+		if err := workflow.ExecuteActivity(ctx, activities.EndTerminatedName).Get(ctx, &ended); err != nil {
 			return result, err
 		}
 	}
 	err := sweepRows(ctx, p, &result)
 	if err == nil && !before && endsTerminated(ctx) {
-		err = workflow.ExecuteActivity(ctx, EndTerminatedActivity).Get(ctx, &ended)
+		err = workflow.ExecuteActivity(ctx, activities.EndTerminatedName).Get(ctx, &ended)
 	}
 	result.GivenUp += ended.GivenUp
 	return result, err
@@ -67,7 +73,7 @@ func sweepTogether(ctx workflow.Context, p activities.SweepParams) (activities.S
 func sweepRows(ctx workflow.Context, p activities.SweepParams, result *activities.SweepResult) error {
 	for {
 		var part activities.SweepResult
-		if err := workflow.ExecuteActivity(ctx, SweepActivity, p).Get(ctx, &part); err != nil {
+		if err := workflow.ExecuteActivity(ctx, activities.SweepName, p).Get(ctx, &part); err != nil {
 			return err
 		}
 		result.Add(part)

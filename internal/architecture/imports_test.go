@@ -45,7 +45,9 @@ var allowed = map[string][]string{
 	"internal/wordlist":    nil,
 	"internal/event":       {"internal/publicid"},
 	// Empty in an ordinary build. Packages with failpoints import it.
-	"internal/failpoint":        nil,
+	"internal/failpoint": nil,
+	// The starts and signals of durable jobs, as values.
+	"internal/jobs":             {"internal/failpoint", "internal/publicid"},
 	"internal/mail":             {"internal/config"},
 	"internal/searchattributes": nil,
 	// The text of the API guide and its pages.
@@ -65,7 +67,7 @@ var allowed = map[string][]string{
 	// The domain. It owns the port that starts deliveries, so it never depends on a workflow.
 	"internal/page": {"internal/memory", "internal/problem", "internal/publicid", "internal/store"},
 	"internal/change": {
-		"ent/db/...", "internal/batch", "internal/config", "internal/event", "internal/failpoint", "internal/problem", "internal/publicid",
+		"ent/db/...", "internal/batch", "internal/config", "internal/event", "internal/failpoint", "internal/jobs", "internal/problem", "internal/publicid",
 		"internal/seal", "internal/store", "internal/telemetry",
 	},
 	"internal/access": {
@@ -77,28 +79,28 @@ var allowed = map[string][]string{
 		"internal/problem", "internal/publicid", "internal/store",
 	},
 	"internal/webhooks": {
-		"ent/db/...", "internal/batch", "internal/change", "internal/config", "internal/event", "internal/failpoint", "internal/inflight",
+		"ent/db/...", "internal/batch", "internal/change", "internal/config", "internal/event", "internal/failpoint", "internal/inflight", "internal/jobs",
 		"internal/page", "internal/problem", "internal/publicid", "internal/seal", "internal/send", "internal/store", "webhook",
 	},
 	"internal/feedback": {
-		"ent/db/...", "internal/batch", "internal/change", "internal/config", "internal/contacts", "internal/event", "internal/page",
+		"ent/db/...", "internal/batch", "internal/change", "internal/config", "internal/contacts", "internal/event", "internal/jobs", "internal/page",
 		"internal/problem", "internal/publicid", "internal/slug", "internal/store", "internal/wordlist",
 	},
 	"internal/subscribers": {
-		"ent/db/...", "internal/change", "internal/config", "internal/contacts", "internal/page", "internal/problem", "internal/publicid",
+		"ent/db/...", "internal/change", "internal/config", "internal/contacts", "internal/jobs", "internal/page", "internal/problem", "internal/publicid",
 		"internal/store",
 	},
 	"internal/interactions": {
-		"ent/db/...", "internal/change", "internal/config", "internal/contacts", "internal/failpoint", "internal/feedback", "internal/page",
+		"ent/db/...", "internal/change", "internal/config", "internal/contacts", "internal/failpoint", "internal/feedback", "internal/jobs", "internal/page",
 		"internal/problem", "internal/publicid", "internal/seal", "internal/store", "internal/subscribers", "internal/wordlist",
 	},
 	// It reads and erases all data of a person, across the other packages of the domain.
 	"internal/subjects": {
-		"ent/db/...", "internal/access", "internal/change", "internal/contacts", "internal/event", "internal/failpoint", "internal/page",
+		"ent/db/...", "internal/access", "internal/change", "internal/contacts", "internal/event", "internal/failpoint", "internal/jobs", "internal/page",
 		"internal/problem", "internal/publicid", "internal/seal", "internal/store",
 	},
 	"internal/backfill": {
-		"ent/db/...", "internal/change", "internal/contacts", "internal/problem", "internal/publicid", "internal/seal", "internal/store",
+		"ent/db/...", "internal/change", "internal/contacts", "internal/jobs", "internal/problem", "internal/publicid", "internal/seal", "internal/store",
 	},
 	"internal/widget": {
 		"ent/db/...", "internal/access", "internal/change", "internal/contacts", "internal/page", "internal/problem", "internal/publicid",
@@ -107,14 +109,14 @@ var allowed = map[string][]string{
 	// The rules for sharing resources, without any I/O.
 	"internal/fairness": {"internal/change", "internal/memory", "internal/publicid", "internal/send", "webhook"},
 	"activities": {
-		"internal/backfill", "internal/batch", "internal/change", "internal/failpoint", "internal/fairness", "internal/feedback", "internal/interactions", "internal/mail",
+		"internal/backfill", "internal/batch", "internal/change", "internal/failpoint", "internal/fairness", "internal/feedback", "internal/interactions", "internal/jobs", "internal/mail",
 		"internal/problem", "internal/publicid", "internal/seal", "internal/send", "internal/store", "internal/subjects", "internal/subscribers",
 		"internal/telemetry", "internal/webhooks", "webhook",
 	},
 	"workflows": {"activities", "internal/publicid"},
 	// Starts workflows in Temporal. It knows workflows by their names and arguments.
 	"dispatch": {
-		"activities", "internal/change", "internal/config", "internal/failpoint", "internal/fairness", "internal/publicid",
+		"activities", "internal/change", "internal/config", "internal/failpoint", "internal/fairness", "internal/jobs", "internal/publicid",
 		"internal/telemetry", "workflows",
 	},
 	// The edges of the service.

@@ -165,13 +165,13 @@ func canceled(t *testing.T, n *tenant) {
 	n.acts(t, "vote", "ada@example.com", day(1))
 	id := n.begin(t, people("ada@example.com"))
 	require.Equal(t, 1, n.left(t))
-	require.NoError(t, n.App.Store.CancelBackfill(t.Context(), id))
+	require.NoError(t, n.App.Backfills.Cancel(t.Context(), id))
 	require.Zero(t, n.left(t))
 	require.Equal(t, backfill.Progress{Status: "canceled", Addresses: 1, Invalid: 7}, n.finish(t, id))
 	require.Nil(t, n.contact(t, "ada@example.com"))
 	ended := n.begin(t, people("ada@example.com"))
 	require.Equal(t, "completed", n.finish(t, ended).Status)
-	require.NoError(t, n.App.Store.CancelBackfill(t.Context(), ended))
+	require.NoError(t, n.App.Backfills.Cancel(t.Context(), ended))
 	require.Equal(t, "completed", n.finish(t, ended).Status, "what is over stays so")
 }
 

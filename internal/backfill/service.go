@@ -14,6 +14,7 @@ import (
 	"earshot/ent/db/contactbackfill"
 	"earshot/internal/change"
 	"earshot/internal/contacts"
+	"earshot/internal/jobs"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
 	"earshot/internal/seal"
@@ -93,10 +94,17 @@ func (s *Service) Begin(ctx context.Context, w Wanted) (*db.ContactBackfill, err
 			return err
 		}
 		c.Audit("backfillContacts", made.ID)
-		c.StartBackfill(change.RunningBackfill{Backfill: made.ID, Organization: made.OrganizationID})
+		c.After(Run(made.ID, made.OrganizationID))
 		return nil
 	})
 	return made, err
+}
+
+// Run starts the run of a backfill.
+func Run(id publicid.ContactBackfill, of publicid.Organization) jobs.Request {
+	return jobs.Request{
+		Workflow: "backfill_contacts", ID: id.String(), Argument: "backfill", Summary: "makes contacts of people with old activity", Organization: of,
+	}
 }
 
 // keep inserts the addresses.

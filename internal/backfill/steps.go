@@ -3,8 +3,10 @@ package backfill
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	"github.com/go-faster/errors"
+	"github.com/jackc/pgx/v5"
 
 	"earshot/ent/db"
 	"earshot/ent/db/backfilladdress"
@@ -12,6 +14,7 @@ import (
 	"earshot/ent/db/contactbackfill"
 	"earshot/internal/change"
 	"earshot/internal/contacts"
+	"earshot/internal/jobs"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
 	"earshot/internal/store"
@@ -173,4 +176,36 @@ func knownOf(ctx context.Context, c *change.Change, people []Person) (map[string
 		known[*k.Email] = true
 	}
 	return known, nil
+}
+
+// Sweep finds backfills without a run. A backfill whose run an operator terminated is canceled.
+func (s *Service) Sweep() jobs.Sweep { return jobs.Sweep{Part: "backfills", Rows: s.overdue} }
+
+const overdueSQL = `
+SELECT id, organization_id, created_at FROM contact_backfills
+WHERE status = 'running' AND created_at <= now() - make_interval(secs => $1) AND (created_at, id) > ($2, $3::uuid)
+ORDER BY created_at, id LIMIT $4`
+
+func (s *Service) overdue(ctx context.Context, grace time.Duration, after jobs.Overdue, limit int) ([]jobs.Overdue, error) {
+	return store.Across(ctx, s.store, "find running backfills", overdueSQL, func(row pgx.CollectableRow) (o jobs.Overdue, err error) {
+		var (
+			id publicid.ContactBackfill
+			of publicid.Organization
+		)
+		err = row.Scan(&id, &of, &o.At)
+		o.Request, o.Row = Run(id, of), id.UUID()
+		o.Ended = func(ctx context.Context) error { return s.Cancel(ctx, id) }
+		return o, err
+	}, grace.Seconds(), after.At, after.Row.String(), limit)
+}
+
+const cancelSQL = `
+WITH ended AS (
+  UPDATE contact_backfills SET status = 'canceled', finished_at = now() WHERE id = $1 AND status = 'running' RETURNING id
+) DELETE FROM backfill_addresses WHERE backfill_id IN (SELECT id FROM ended)`
+
+// Cancel cancels a running backfill of any organization and deletes its remaining addresses. A backfill
+// that has already ended stays as it is.
+func (s *Service) Cancel(ctx context.Context, id publicid.ContactBackfill) error {
+	return s.store.ExecAcross(ctx, "cancel the backfill", cancelSQL, id.UUID().String())
 }

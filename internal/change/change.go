@@ -5,11 +5,12 @@ package change
 
 import (
 	"context"
+	"slices"
 
 	"github.com/go-faster/errors"
 
 	"earshot/ent/db"
-	"earshot/internal/publicid"
+	"earshot/internal/jobs"
 	"earshot/internal/store"
 )
 
@@ -30,46 +31,16 @@ type Change struct {
 	recorded   []store.EventRow
 	audited    []audited
 	deliveries []PendingDelivery
-	schedules  []ScheduledEntry
-	recoveries []RunningRecovery
-	// subjectRequests start after the commit.
-	subjectRequests []RunningSubjectRequest
-	backfills       []RunningBackfill
-	// streaks are the webhooks whose failure streak the change ended.
-	streaks []publicid.Webhook
-	// asked are interactions that now wait for a confirmation. Confirmed are interactions that were
-	// confirmed.
-	asked, confirmed []PendingInteraction
-	// tells is true if the change causes e-mails to end-users.
-	tells bool
+	// after are the requests about jobs.
+	after []jobs.Request
 }
 
-// EndStreak ends the webhook's failure streak, if it has one, after the commit.
-func (c *Change) EndStreak(hook *db.Webhook) {
-	if hook.ConsecutiveFailures > 0 {
-		c.streaks = append(c.streaks, hook.ID)
+// After sends a request about a job after the commit.
+func (c *Change) After(r jobs.Request) {
+	if !slices.Contains(c.after, r) {
+		c.after = append(c.after, r)
 	}
 }
-
-// PublishWhenDue schedules the publication of an entry, after the commit.
-func (c *Change) PublishWhenDue(e ScheduledEntry) { c.schedules = append(c.schedules, e) }
-
-// StartRecovery starts a recovery, after the commit.
-func (c *Change) StartRecovery(r RunningRecovery) { c.recoveries = append(c.recoveries, r) }
-
-// AskToConfirm mails the confirmation link of an interaction, after the commit.
-func (c *Change) AskToConfirm(i PendingInteraction) { c.asked = append(c.asked, i) }
-
-// Confirmed reports to the interaction's workflow that it was confirmed, after the commit.
-func (c *Change) Confirmed(i PendingInteraction) { c.confirmed = append(c.confirmed, i) }
-
-// StartSubjectRequest starts an export or an erasure, after the commit.
-func (c *Change) StartSubjectRequest(r RunningSubjectRequest) {
-	c.subjectRequests = append(c.subjectRequests, r)
-}
-
-// StartBackfill starts a search for contacts in old activity, after the commit.
-func (c *Change) StartBackfill(r RunningBackfill) { c.backfills = append(c.backfills, r) }
 
 // LockOrganization serializes the changes that count towards a cap of the organization.
 func (c *Change) LockOrganization(ctx context.Context) error {

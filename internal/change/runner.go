@@ -75,31 +75,13 @@ func (r *Runner) RunForService(
 // does so if the process dies here.
 func (r *Runner) dispatchOf(ctx context.Context, c *Change) {
 	failpoint.Hit(failpoint.AfterCommit)
-	if len(c.schedules) > 0 {
-		r.dispatch.PublishWhenDue(c.schedules)
+	for _, r := range c.after {
+		if r.Before != "" {
+			failpoint.Hit(r.Before)
+		}
 	}
-	if len(c.recoveries) > 0 {
-		r.dispatch.RunRecoveries(c.recoveries)
-	}
-	if len(c.subjectRequests) > 0 {
-		r.dispatch.RunSubjectRequests(c.subjectRequests)
-	}
-	if len(c.backfills) > 0 {
-		r.dispatch.RunBackfills(c.backfills)
-	}
-	if len(c.streaks) > 0 {
-		r.dispatch.EndFailureStreaks(c.streaks)
-	}
-	if len(c.asked) > 0 {
-		failpoint.Hit(failpoint.AfterAsk)
-		r.dispatch.ConfirmInteractions(c.asked)
-	}
-	if len(c.confirmed) > 0 {
-		failpoint.Hit(failpoint.AfterConfirmation)
-		r.dispatch.EndInteractions(c.confirmed)
-	}
-	if c.tells {
-		r.dispatch.NotifySubscribers([]publicid.Organization{c.Caller.Organization.ID})
+	if len(c.after) > 0 {
+		r.dispatch.Queue(c.after)
 	}
 	if len(c.deliveries) > 0 {
 		c.trace(ctx)

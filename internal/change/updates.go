@@ -6,12 +6,22 @@ import (
 	"github.com/go-faster/errors"
 
 	"earshot/ent/db"
+	"earshot/internal/jobs"
 	"earshot/internal/publicid"
 )
 
 // A change records an update for end-users as a row in its own transaction. The recipients are
 // looked up when the update's time window ends. Without the organization's setting, or a public
 // address for links, no row is written.
+
+// NotifySubscribers has the run of an organization's e-mails look at the rows. Temporal learns nothing
+// but the organization's id.
+func NotifySubscribers(of publicid.Organization) jobs.Request {
+	return jobs.Request{
+		How: jobs.Wake, Workflow: "notify_subscribers", Signal: "updated", ID: of.String(), Argument: "organization",
+		Summary: "e-mails updates to end-users who agreed", Organization: of,
+	}
+}
 
 // PostMoved records, for a post's subscribers, that its status changed.
 func (c *Change) PostMoved(ctx context.Context, id publicid.Post, previous string) error {
@@ -34,6 +44,6 @@ func (c *Change) tell(ctx context.Context, row *db.SubscriberUpdateCreate) error
 	if err := row.Exec(ctx); err != nil {
 		return errors.Wrap(err, "insert an update for end-users")
 	}
-	c.tells = true
+	c.After(NotifySubscribers(c.Caller.Organization.ID))
 	return nil
 }

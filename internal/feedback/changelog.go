@@ -118,7 +118,7 @@ func stateAt(publishedAt *time.Time, at time.Time) changelogentry.State {
 func announce(ctx context.Context, c *change.Change, before changelogentry.State, due *time.Time, e *db.ChangelogEntry) error {
 	wasDue, isDue := before == changelogentry.StateScheduled, e.State == changelogentry.StateScheduled
 	if (wasDue || isDue) && (wasDue != isDue || !due.Equal(*e.PublishedAt)) {
-		c.PublishWhenDue(change.ScheduledEntry{Entry: e.ID, Organization: e.OrganizationID})
+		c.After(PublishRun(e.ID, e.OrganizationID))
 	}
 	if before == changelogentry.StatePublished || e.State != changelogentry.StatePublished {
 		return nil
@@ -278,7 +278,7 @@ func (s *Service) DeleteEntry(ctx context.Context, id publicid.ChangelogEntry, q
 			return nil, err
 		}
 		if old.State == changelogentry.StateScheduled {
-			c.PublishWhenDue(change.ScheduledEntry{Entry: id, Organization: old.OrganizationID})
+			c.After(PublishRun(id, old.OrganizationID))
 		}
 		c.Audit("deleteChangelogEntry", id)
 		if err := c.ChangelogEntry.DeleteOne(old).Exec(ctx); err != nil {

@@ -10,7 +10,6 @@ import (
 	"github.com/oapi-codegen/nullable"
 
 	"earshot/ent/db"
-	"earshot/ent/db/changelogentry"
 	"earshot/internal/change"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
@@ -109,42 +108,4 @@ func patchEntry(update *db.ChangelogEntryUpdateOne, old *db.ChangelogEntry, in E
 	if state := stateAt(publishedAt, at); state != old.State {
 		update.SetState(state)
 	}
-}
-
-// PublishEntry publishes a scheduled entry that is due and records changelog.published. If the
-// entry is due later, it returns that time. It returns nil if there is nothing left to do: the
-// entry was published, made a draft, or deleted. PublishEntry acts for the service and ignores the
-// billing state, so that a scheduled publication always happens.
-func (s *Service) PublishEntry(ctx context.Context, id publicid.ChangelogEntry) (due *time.Time, err error) {
-	ctx = store.System(ctx, "a schedule belongs to the service")
-	found, err := s.store.Client().ChangelogEntry.Query().Where(changelogentry.ID(id)).Only(ctx)
-	if db.IsNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, errors.Wrap(err, "load the changelog entry")
-	}
-	err = s.changes.RunForService(ctx, found.OrganizationID, func(ctx context.Context, c *change.Change) error {
-		old, err := lockEntry(ctx, c, id)
-		if due = nil; problem.Is(err, problem.NotFound) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		at := store.Now()
-		switch {
-		case old.State != changelogentry.StateScheduled:
-			return nil
-		case old.PublishedAt.After(at):
-			due = old.PublishedAt
-			return nil
-		}
-		published, err := c.ChangelogEntry.UpdateOne(old).SetState(changelogentry.StatePublished).SetUpdatedAt(at).Save(ctx)
-		if err != nil {
-			return errors.Wrap(err, "publish the changelog entry")
-		}
-		return announce(ctx, c, changelogentry.StateDraft, nil, published)
-	})
-	return due, err
 }

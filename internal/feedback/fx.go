@@ -31,7 +31,7 @@ func hashAuthors(f *Service, log *slog.Logger) fx.Hook {
 			go func() {
 				defer close(done)
 				if err := f.HashAuthors(ctx); err != nil && ctx.Err() == nil {
-					log.WarnContext(ctx, "some contacts' counts stay too low until the next run of remove_expired", "error", err)
+					log.WarnContext(ctx, "some contacts' counts stay too low until the next retention", "error", err)
 				}
 			}()
 			return nil

@@ -8,9 +8,11 @@ import (
 	"time"
 
 	"github.com/go-faster/errors"
+	"github.com/jackc/pgx/v5"
 
 	"earshot/ent/db"
 	"earshot/ent/db/interaction"
+	"earshot/internal/jobs"
 	"earshot/internal/publicid"
 	"earshot/internal/seal"
 	"earshot/internal/store"
@@ -97,4 +99,27 @@ func (s *Service) Remove(ctx context.Context, id publicid.Interaction) error {
 		return errors.Wrap(err, "remove the interaction")
 	}
 	return nil
+}
+
+// Sweep finds interactions without a run whose link was not mailed, or whose time is up. A run that is
+// open is left alone, for example while the mail server is away. There may be many.
+func (s *Service) Sweep() jobs.Sweep {
+	return jobs.Sweep{Part: "interactions", Ask: jobs.ListedRuns, Rows: s.overdue}
+}
+
+const overdueSQL = `
+SELECT id, organization_id, due_at FROM interactions
+WHERE due_at <= now() - make_interval(secs => $1) AND (due_at, id) > ($2, $3::uuid)
+ORDER BY due_at, id LIMIT $4`
+
+func (s *Service) overdue(ctx context.Context, grace time.Duration, after jobs.Overdue, limit int) ([]jobs.Overdue, error) {
+	return store.Across(ctx, s.store, "find overdue interactions", overdueSQL, func(row pgx.CollectableRow) (o jobs.Overdue, err error) {
+		var (
+			id publicid.Interaction
+			of publicid.Organization
+		)
+		err = row.Scan(&id, &of, &o.At)
+		o.Request, o.Row = Run(id, of), id.UUID()
+		return o, err
+	}, grace.Seconds(), after.At, after.Row.String(), limit)
 }

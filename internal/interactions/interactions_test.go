@@ -15,9 +15,9 @@ import (
 
 	"earshot/internal/change"
 	"earshot/internal/interactions"
+	"earshot/internal/jobs"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 	"earshot/internal/testkit"
 	"earshot/internal/testkit/apptest"
 )
@@ -226,20 +226,20 @@ func TestLimitsHoldInAllProcessesTogether(t *testing.T) {
 func TestTheSweepFindsEveryInteractionThatIsDuePageByPage(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	found := map[publicid.Interaction]bool{}
+	found := map[string]bool{}
 	for _, who := range []string{"ada", "bo", "cy"} {
 		s.ask(t, who+"@example.com")
 	}
-	var last store.OverdueInteraction
+	var last jobs.Overdue
 	for {
-		due, err := s.App.Store.OverdueInteractions(t.Context(), 0, last, 1)
+		due, err := s.App.Interactions.Sweep().Rows(t.Context(), 0, last, 1)
 		require.NoError(t, err)
 		if len(due) == 0 {
 			break
 		}
 		last = due[0]
-		require.False(t, found[last.ID])
-		found[last.ID] = true
+		require.False(t, found[last.Request.ID])
+		found[last.Request.ID] = true
 	}
 	require.Len(t, found, 3)
 }

@@ -15,6 +15,7 @@ import (
 	"earshot/ent/db/interaction"
 	"earshot/internal/change"
 	"earshot/internal/failpoint"
+	"earshot/internal/jobs"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
 	"earshot/internal/seal"
@@ -79,10 +80,27 @@ func (s *Service) Ask(ctx context.Context, by Visitor, w Wanted, m Mailing) erro
 		if err := row.Exec(ctx); err != nil {
 			return id, errors.Wrap(err, "insert the interaction")
 		}
-		c.AskToConfirm(change.PendingInteraction{Interaction: id, Organization: c.Caller.Organization.ID})
+		c.After(Run(id, c.Caller.Organization.ID))
 		return id, nil
 	})
 	return err
+}
+
+const confirmWorkflow = "confirm_interaction"
+
+// Run starts the run of an interaction: it mails the link and waits for the confirmation.
+func Run(id publicid.Interaction, of publicid.Organization) jobs.Request {
+	return jobs.Request{
+		Workflow: confirmWorkflow, ID: id.String(), Argument: "interaction",
+		Summary: "has somebody confirm a vote, post or comment by e-mail", Organization: of, Before: failpoint.AfterAsk,
+	}
+}
+
+// ConfirmedRun tells the run of an interaction that it was confirmed.
+func ConfirmedRun(id publicid.Interaction) jobs.Request {
+	return jobs.Request{
+		How: jobs.Tell, Workflow: confirmWorkflow, Signal: "confirmed", ID: id.String(), Before: failpoint.AfterConfirmation,
+	}
 }
 
 // token returns the token in the link to an interaction. It is derived and never stored.
@@ -142,7 +160,7 @@ func (s *Service) Confirm(ctx context.Context, token string, from netip.Prefix, 
 				return nil, err
 			}
 		}
-		c.Confirmed(change.PendingInteraction{Interaction: found.ID, Organization: found.OrganizationID})
+		c.After(ConfirmedRun(found.ID))
 		failpoint.Hit(failpoint.BeforeConfirmation)
 		return &Confirmed{By: kept.By, Kind: kept.Wanted.Kind, Done: became}, nil
 	})

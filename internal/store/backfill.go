@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/go-faster/errors"
-	"github.com/jackc/pgx/v5"
 
 	"earshot/ent/db"
 	"earshot/internal/publicid"
@@ -84,47 +83,4 @@ func (s *Store) LeftOfBackfill(ctx context.Context, id publicid.ContactBackfill)
 		return 0, errors.Wrap(err, "count the remaining addresses of a backfill")
 	}
 	return n, nil
-}
-
-const cancelBackfillSQL = `
-WITH ended AS (
-  UPDATE contact_backfills SET status = 'canceled', finished_at = now() WHERE id = $1 AND status = 'running' RETURNING id
-) DELETE FROM backfill_addresses WHERE backfill_id IN (SELECT id FROM ended)`
-
-// CancelBackfill cancels a running backfill of any organization and deletes its remaining
-// addresses. A backfill that has already ended stays as it is.
-func (s *Store) CancelBackfill(ctx context.Context, id publicid.ContactBackfill) error {
-	if _, err := s.pool.Exec(ctx, cancelBackfillSQL, id.UUID().String()); err != nil {
-		return errors.Wrap(err, "cancel the backfill")
-	}
-	return nil
-}
-
-// RunningBackfill is a backfill that has not ended. A workflow should be processing it.
-type RunningBackfill struct {
-	ID           publicid.ContactBackfill
-	Organization publicid.Organization
-	CreatedAt    time.Time
-}
-
-const runningBackfillsSQL = `
-SELECT id, organization_id, created_at FROM contact_backfills
-WHERE status = 'running' AND created_at <= now() - make_interval(secs => $1) AND (created_at, id) > ($2, $3::uuid)
-ORDER BY created_at, id LIMIT $4`
-
-// RunningBackfills returns a page of the backfills of all organizations that have not ended and are
-// older than the grace, oldest first. Pass the last one of the page before, or the zero value. The
-// sweep uses it.
-func (s *Store) RunningBackfills(ctx context.Context, grace time.Duration, last RunningBackfill, limit int) ([]RunningBackfill, error) {
-	rows, err := s.pool.Query(ctx, runningBackfillsSQL, grace.Seconds(), last.CreatedAt, last.ID.UUID().String(), limit)
-	if err != nil {
-		return nil, errors.Wrap(err, "find running backfills")
-	}
-	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (r RunningBackfill, err error) {
-		return r, row.Scan(&r.ID, &r.Organization, &r.CreatedAt)
-	})
-	if err != nil {
-		return nil, errors.Wrap(err, "read running backfills")
-	}
-	return found, nil
 }

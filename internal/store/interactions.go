@@ -6,41 +6,7 @@ import (
 
 	"github.com/go-faster/errors"
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
-
-	"earshot/internal/publicid"
 )
-
-// OverdueInteraction is an interaction whose workflow should have acted on it.
-type OverdueInteraction struct {
-	ID           publicid.Interaction
-	Organization publicid.Organization
-	DueAt        time.Time
-}
-
-const overdueInteractionsSQL = `
-SELECT id, organization_id, due_at FROM interactions
-WHERE due_at <= now() - make_interval(secs => $1) AND (due_at, id) > ($2, $3::uuid)
-ORDER BY due_at, id LIMIT $4`
-
-// OverdueInteractions returns a page of interactions of all organizations that are overdue by more
-// than the grace, longest overdue first. Either their link has not been e-mailed, or their time is
-// up. The page starts after the last one. The sweep uses it.
-func (s *Store) OverdueInteractions(
-	ctx context.Context, grace time.Duration, last OverdueInteraction, limit int,
-) ([]OverdueInteraction, error) {
-	rows, err := s.pool.Query(ctx, overdueInteractionsSQL, grace.Seconds(), last.DueAt, last.ID.UUID().String(), limit)
-	if err != nil {
-		return nil, errors.Wrap(err, "find overdue interactions")
-	}
-	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (i OverdueInteraction, err error) {
-		return i, row.Scan(&i.ID, &i.Organization, &i.DueAt)
-	})
-	if err != nil {
-		return nil, errors.Wrap(err, "read overdue interactions")
-	}
-	return found, nil
-}
 
 // Bucket is a token bucket of a visitor on public boards: of a client's network or of an address.
 // Its row is in the table of the API keys' buckets (ratelimits.go) and works the same way.

@@ -15,7 +15,7 @@ import (
 	"earshot/ent/db"
 	"earshot/ent/db/organization"
 	changes "earshot/internal/change"
-	"earshot/internal/publicid"
+	"earshot/internal/jobs"
 	"earshot/internal/seal"
 	"earshot/internal/send"
 	"earshot/internal/store"
@@ -188,24 +188,6 @@ func where[T any](all []T, is func(T) bool) []T {
 // Deliver records the deliveries that a change dispatches: life is the dispatcher.
 func (l *life) Deliver(all []changes.PendingDelivery) { l.dispatched = append(l.dispatched, all...) }
 
-// PublishWhenDue does nothing: the model has no changelog entries.
-func (*life) PublishWhenDue([]changes.ScheduledEntry) {}
-
-// RunRecoveries does nothing: the step recover runs its recovery itself.
-func (*life) RunRecoveries([]changes.RunningRecovery) {}
-
-// RunSubjectRequests does nothing: the model has no subject requests.
-func (*life) RunSubjectRequests([]changes.RunningSubjectRequest) {}
-
-// RunBackfills does nothing: the model has no backfills.
-func (*life) RunBackfills([]changes.RunningBackfill) {}
-
-// EndFailureStreaks does nothing: the steps read the streaks from the rows.
-func (*life) EndFailureStreaks([]publicid.Webhook) {}
-
-// ConfirmInteractions and EndInteractions do nothing: the model has no interactions.
-func (*life) ConfirmInteractions([]changes.PendingInteraction) {}
-func (*life) EndInteractions([]changes.PendingInteraction)     {}
-
-// NotifySubscribers does nothing: the model has no subscribers.
-func (*life) NotifySubscribers([]publicid.Organization) {}
+// Queue does nothing: the steps run recoveries and read streaks themselves, and the model has no other
+// job.
+func (*life) Queue([]jobs.Request) {}

@@ -78,20 +78,3 @@ func (s *Store) Abandoned(ctx context.Context, of []Followed) ([]Followed, error
 	}
 	return found, nil
 }
-
-const failingSQL = `
-SELECT id FROM webhooks WHERE enabled AND consecutive_failures >= $1 AND consecutive_failures > 0`
-
-// FailingWebhooks returns the enabled webhooks of all organizations whose streak has at least the
-// given number of failures. The sweep uses it.
-func (s *Store) FailingWebhooks(ctx context.Context, failures int) ([]publicid.Webhook, error) {
-	rows, err := s.pool.Query(ctx, failingSQL, failures)
-	if err != nil {
-		return nil, errors.Wrap(err, "look for failing webhooks")
-	}
-	found, err := pgx.CollectRows(rows, pgx.RowTo[publicid.Webhook])
-	if err != nil {
-		return nil, errors.Wrap(err, "read failing webhooks")
-	}
-	return found, nil
-}

@@ -2,13 +2,17 @@ package store_test
 
 import (
 	"context"
+	"log/slog"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"earshot/ent/db/delivery"
+	"earshot/internal/jobs"
 	"earshot/internal/publicid"
+	"earshot/internal/send"
 	"earshot/internal/store"
+	"earshot/internal/webhooks"
 )
 
 // streak is the webhook's streak of failures.
@@ -180,7 +184,19 @@ func TestTheSweepFindsWebhooksThatShouldBeDisabled(t *testing.T) {
 	set(49, true)
 	set(50, false)
 	due, overdue := set(50, true), set(51, true)
-	found, err := o.store.FailingWebhooks(t.Context(), 50)
+	require.ElementsMatch(t, []publicid.Webhook{due, overdue}, failing(t, newWebhooks(o.store)))
+}
+
+func newWebhooks(s *store.Store) *webhooks.Service {
+	return webhooks.New(s, nil, send.NewGuard(nil, false), nil, webhooks.Settings{}, slog.New(slog.DiscardHandler))
+}
+
+// failing returns the webhooks whose streak the sweep would end.
+func failing(t require.TestingT, s *webhooks.Service) (found []publicid.Webhook) {
+	rows, err := s.SweepStreaks().Rows(context.Background(), 0, jobs.Overdue{}, 100)
 	require.NoError(t, err)
-	require.ElementsMatch(t, []publicid.Webhook{due, overdue}, found)
+	for _, r := range rows {
+		found = append(found, r.Request.Webhook)
+	}
+	return found
 }

@@ -3,11 +3,9 @@ package store
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/go-faster/errors"
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 
 	"earshot/ent/db"
 	"earshot/internal/publicid"
@@ -235,33 +233,4 @@ func oneColumn[T any](ctx context.Context, tx *db.Tx, query string, args ...any)
 		return nil, errors.Wrap(err, "ask for a data-subject request")
 	}
 	return all, nil
-}
-
-// RunningSubjectRequest is an export or an erasure that a workflow should be running.
-type RunningSubjectRequest struct {
-	ID           publicid.SubjectRequest
-	Organization publicid.Organization
-	CreatedAt    time.Time
-}
-
-const runningSubjectRequestsSQL = `
-SELECT id, organization_id, created_at FROM subject_requests
-WHERE status = 'running' AND created_at <= now() - make_interval(secs => $1) AND (created_at, id) > ($2, $3::uuid)
-ORDER BY created_at, id LIMIT $4`
-
-// RunningSubjectRequests is RunningRecoveries for exports and erasures. It is for the sweep.
-func (s *Store) RunningSubjectRequests(
-	ctx context.Context, grace time.Duration, last RunningSubjectRequest, limit int,
-) ([]RunningSubjectRequest, error) {
-	rows, err := s.pool.Query(ctx, runningSubjectRequestsSQL, grace.Seconds(), last.CreatedAt, last.ID.UUID().String(), limit)
-	if err != nil {
-		return nil, errors.Wrap(err, "find running data-subject requests")
-	}
-	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (r RunningSubjectRequest, err error) {
-		return r, row.Scan(&r.ID, &r.Organization, &r.CreatedAt)
-	})
-	if err != nil {
-		return nil, errors.Wrap(err, "read running data-subject requests")
-	}
-	return found, nil
 }

@@ -169,25 +169,3 @@ func mailed[T any](ctx context.Context, s *Store, query string, m *PendingMail, 
 	}
 	return found, nil
 }
-
-const overdueSubscribersSQL = `
-SELECT organization_id FROM (
-  SELECT organization_id FROM subscriber_updates WHERE digest_id IS NULL AND created_at <= now() - make_interval(secs => $1)
-  UNION SELECT organization_id FROM subscriber_mails WHERE due_at <= now() - make_interval(secs => $1)
-) due WHERE organization_id > $2::uuid ORDER BY organization_id LIMIT $3`
-
-// OverdueSubscribers returns the organizations whose updates or e-mails for end-users are overdue by
-// more than the grace period. The page begins after the organization last. It is for the sweep.
-func (s *Store) OverdueSubscribers(
-	ctx context.Context, grace time.Duration, last publicid.Organization, limit int,
-) ([]publicid.Organization, error) {
-	rows, err := s.pool.Query(ctx, overdueSubscribersSQL, grace.Seconds(), last.UUID().String(), limit)
-	if err != nil {
-		return nil, errors.Wrap(err, "find organizations with something to tell")
-	}
-	found, err := pgx.CollectRows(rows, pgx.RowTo[publicid.Organization])
-	if err != nil {
-		return nil, errors.Wrap(err, "read organizations with something to tell")
-	}
-	return found, nil
-}

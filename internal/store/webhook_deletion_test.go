@@ -17,6 +17,7 @@ import (
 	"earshot/ent/db/attempt"
 	"earshot/ent/db/delivery"
 	"earshot/ent/db/webhook"
+	"earshot/internal/jobs"
 	"earshot/internal/publicid"
 	"earshot/internal/store"
 	"earshot/internal/testkit"
@@ -255,7 +256,7 @@ func TestQueriesSkipTheDeliveriesOfADeletedWebhook(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, overdue, 1)
 	require.Equal(t, kept, overdue[0].ID)
-	running, err := o.store.RunningRecoveries(t.Context(), 0, store.RunningRecovery{}, 10)
+	running, err := newWebhooks(o.store).SweepRecoveries().Rows(t.Context(), 0, jobs.Overdue{}, 10)
 	require.NoError(t, err)
 	require.Empty(t, running)
 	n, err := o.store.EndDeliveries(t.Context(), "", "given_up", []publicid.Delivery{gone, kept})

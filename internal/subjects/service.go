@@ -17,6 +17,7 @@ import (
 	"earshot/internal/access"
 	"earshot/internal/change"
 	"earshot/internal/contacts"
+	"earshot/internal/jobs"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
 	"earshot/internal/seal"
@@ -211,8 +212,13 @@ func (s *Service) insert(ctx context.Context, c *change.Change, of *db.Contact, 
 	if err != nil {
 		return nil, errors.Wrap(err, "insert the data-subject request")
 	}
-	c.StartSubjectRequest(change.RunningSubjectRequest{Request: made.ID, Organization: made.OrganizationID})
+	c.After(Run(made.ID, made.OrganizationID))
 	return made, nil
+}
+
+// Run starts the run of an export or an erasure. Temporal learns nothing but the two ids.
+func Run(id publicid.SubjectRequest, of publicid.Organization) jobs.Request {
+	return jobs.Request{Workflow: "subject_request", ID: id.String(), Argument: "request", Summary: "exports or erases a person", Organization: of}
 }
 
 // endExports stops the running exports of an erased contact, expires the completed ones, and removes

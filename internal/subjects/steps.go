@@ -6,12 +6,14 @@ import (
 
 	"github.com/go-faster/errors"
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
 	"earshot/ent/db"
 	"earshot/ent/db/subjectrequest"
 	"earshot/internal/change"
 	"earshot/internal/event"
 	"earshot/internal/failpoint"
+	"earshot/internal/jobs"
 	"earshot/internal/publicid"
 	"earshot/internal/store"
 )
@@ -172,4 +174,25 @@ func (t *step) beginning(ctx context.Context) (uuid.UUID, error) {
 		}
 	}
 	return publicid.EventAt(first.Add(-time.Minute)).UUID(), nil
+}
+
+// Sweep finds exports and erasures without a run. The run of one that an operator terminated starts again,
+// because a person's right does not end with it.
+func (s *Service) Sweep() jobs.Sweep { return jobs.Sweep{Part: "subject requests", Rows: s.overdue} }
+
+const overdueSQL = `
+SELECT id, organization_id, created_at FROM subject_requests
+WHERE status = 'running' AND created_at <= now() - make_interval(secs => $1) AND (created_at, id) > ($2, $3::uuid)
+ORDER BY created_at, id LIMIT $4`
+
+func (s *Service) overdue(ctx context.Context, grace time.Duration, after jobs.Overdue, limit int) ([]jobs.Overdue, error) {
+	return store.Across(ctx, s.store, "find running data-subject requests", overdueSQL, func(row pgx.CollectableRow) (o jobs.Overdue, err error) {
+		var (
+			id publicid.SubjectRequest
+			of publicid.Organization
+		)
+		err = row.Scan(&id, &of, &o.At)
+		o.Request, o.Row = Run(id, of), id.UUID()
+		return o, err
+	}, grace.Seconds(), after.At, after.Row.String(), limit)
 }

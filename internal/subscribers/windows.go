@@ -6,11 +6,13 @@ import (
 
 	"github.com/go-faster/errors"
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
 	"earshot/ent/db"
 	"earshot/ent/db/subscribermail"
 	"earshot/ent/db/subscriberupdate"
 	"earshot/internal/change"
+	"earshot/internal/jobs"
 	"earshot/internal/publicid"
 	"earshot/internal/store"
 )
@@ -126,4 +128,23 @@ func (s *Service) due(ctx context.Context, of publicid.Organization, m *Pending,
 		return errors.Wrap(err, "put an e-mail off")
 	}
 	return nil
+}
+
+// Sweep finds organizations without a run whose updates or e-mails for end-users are overdue. A run that
+// waits for the end of a window, or for a mail server, is left alone.
+func (s *Service) Sweep() jobs.Sweep { return jobs.Sweep{Part: "subscribers", Rows: s.overdue} }
+
+const overdueSQL = `
+SELECT organization_id FROM (
+  SELECT organization_id FROM subscriber_updates WHERE digest_id IS NULL AND created_at <= now() - make_interval(secs => $1)
+  UNION SELECT organization_id FROM subscriber_mails WHERE due_at <= now() - make_interval(secs => $1)
+) due WHERE organization_id > $2::uuid ORDER BY organization_id LIMIT $3`
+
+func (s *Service) overdue(ctx context.Context, grace time.Duration, after jobs.Overdue, limit int) ([]jobs.Overdue, error) {
+	return store.Across(ctx, s.store, "find organizations with something to tell", overdueSQL, func(row pgx.CollectableRow) (o jobs.Overdue, err error) {
+		var of publicid.Organization
+		err = row.Scan(&of)
+		o.Request, o.Row = change.NotifySubscribers(of), of.UUID()
+		return o, err
+	}, grace.Seconds(), after.Row.String(), limit)
 }

@@ -9,6 +9,7 @@ import (
 	"earshot/ent/db"
 	"earshot/ent/db/recovery"
 	"earshot/internal/change"
+	"earshot/internal/jobs"
 	"earshot/internal/page"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
@@ -71,9 +72,17 @@ func (s *Service) RecoverWebhook(
 			return nil, errors.Wrap(err, "insert the recovery")
 		}
 		c.Audit("recoverWebhook", id)
-		c.StartRecovery(change.RunningRecovery{Recovery: made.ID, Webhook: id, Organization: made.OrganizationID})
+		c.After(RecoveryRun(made.ID, id, made.OrganizationID))
 		return made, nil
 	})
+}
+
+// RecoveryRun starts the run of a recovery.
+func RecoveryRun(id publicid.Recovery, webhook publicid.Webhook, of publicid.Organization) jobs.Request {
+	return jobs.Request{
+		Workflow: "recover_webhook", ID: id.String(), Argument: "recovery", Summary: "replays what failed at a webhook",
+		Organization: of, Webhook: webhook,
+	}
 }
 
 const recoveryRunning = "recovery_running"

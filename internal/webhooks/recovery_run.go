@@ -7,6 +7,7 @@ import (
 
 	"entgo.io/ent/dialect/sql"
 	"github.com/go-faster/errors"
+	"github.com/jackc/pgx/v5"
 
 	"earshot/ent/db"
 	"earshot/ent/db/delivery"
@@ -15,6 +16,7 @@ import (
 	"earshot/internal/change"
 	"earshot/internal/event"
 	"earshot/internal/failpoint"
+	"earshot/internal/jobs"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
 	"earshot/internal/store"
@@ -166,4 +168,39 @@ func (s *Service) onRecovery(ctx context.Context, id publicid.Recovery,
 		return nil
 	})
 	return p, err
+}
+
+// SweepRecoveries finds recoveries without a run. A recovery whose run an operator terminated is stopped.
+func (s *Service) SweepRecoveries() jobs.Sweep {
+	return jobs.Sweep{Part: "recoveries", Rows: s.overdueRecoveries}
+}
+
+const overdueRecoveriesSQL = `
+SELECT r.id, r.webhook_id, r.organization_id, r.created_at FROM recoveries r JOIN webhooks h ON h.id = r.webhook_id
+WHERE r.status = 'running' AND h.deleted_at IS NULL AND r.created_at <= now() - make_interval(secs => $1)
+  AND (r.created_at, r.id) > ($2, $3::uuid)
+ORDER BY r.created_at, r.id LIMIT $4`
+
+func (s *Service) overdueRecoveries(ctx context.Context, grace time.Duration, after jobs.Overdue, limit int) ([]jobs.Overdue, error) {
+	return store.Across(ctx, s.store, "find running recoveries", overdueRecoveriesSQL, func(row pgx.CollectableRow) (o jobs.Overdue, err error) {
+		var (
+			id   publicid.Recovery
+			hook publicid.Webhook
+			of   publicid.Organization
+		)
+		err = row.Scan(&id, &hook, &of, &o.At)
+		o.Request, o.Row = RecoveryRun(id, hook, of), id.UUID()
+		o.Ended = func(ctx context.Context) error { return s.CancelRecovery(ctx, id) }
+		return o, err
+	}, grace.Seconds(), after.At, after.Row.String(), limit)
+}
+
+const cancelRecoverySQL = `
+UPDATE recoveries SET status = 'stopped', stopped_reason = 'canceled', ended_at = now()
+WHERE id = $1 AND status = 'running'`
+
+// CancelRecovery stops a recovery, of any organization, whose run an operator ended. A recovery that
+// has already ended stays as it is.
+func (s *Service) CancelRecovery(ctx context.Context, id publicid.Recovery) error {
+	return s.store.ExecAcross(ctx, "cancel the recovery", cancelRecoverySQL, id.UUID().String())
 }

@@ -181,10 +181,10 @@ func endsWhenDeleted(t *testing.T, n *tenant) {
 func staysEnded(t *testing.T, n *tenant) {
 	hook := n.Hook(t)
 	id := n.midway(t, hook, apptest.Minute())
-	require.NoError(t, n.App.Store.CancelRecovery(t.Context(), id))
+	require.NoError(t, n.App.Webhooks.CancelRecovery(t.Context(), id))
 	ended := n.Get(t, hook+"/recoveries/"+id.String())
 	require.Equal(t, "stopped canceled 50 of 51", told(ended))
-	require.NoError(t, n.App.Store.CancelRecovery(t.Context(), id))
+	require.NoError(t, n.App.Webhooks.CancelRecovery(t.Context(), id))
 	progress, err := n.App.Webhooks.RecoverNext(t.Context(), id)
 	require.NoError(t, err)
 	require.Equal(t, "stopped", progress.Status)

@@ -2,13 +2,16 @@ package webhooks
 
 import (
 	"context"
+	"time"
 
 	"github.com/go-faster/errors"
+	"github.com/jackc/pgx/v5"
 
 	"earshot/ent/db"
 	"earshot/ent/db/user"
 	entwebhook "earshot/ent/db/webhook"
 	"earshot/internal/change"
+	"earshot/internal/jobs"
 	"earshot/internal/publicid"
 	"earshot/internal/store"
 )
@@ -109,4 +112,46 @@ func adminsOf(ctx context.Context, c *db.Client, organization publicid.Organizat
 		ids[i] = m.ID
 	}
 	return ids, nil
+}
+
+const (
+	streakWorkflow = "failure_streak"
+	streakSignal   = "streak_moved"
+)
+
+// StreakGrew starts or wakes the run that follows a webhook's streak.
+func StreakGrew(id publicid.Webhook) jobs.Request {
+	return jobs.Request{
+		How: jobs.Wake, Workflow: streakWorkflow, Signal: streakSignal, ID: id.String(), Argument: "webhook",
+		Summary: "counts a webhook's failures in a row", Webhook: id,
+	}
+}
+
+// StreakEnded tells the run that follows a webhook's streak, if there is one.
+func StreakEnded(id publicid.Webhook) jobs.Request {
+	return jobs.Request{How: jobs.Tell, Workflow: streakWorkflow, Signal: streakSignal, ID: id.String()}
+}
+
+// endStreak ends the webhook's streak, if it has one, after the commit.
+func endStreak(c *change.Change, hook *db.Webhook) {
+	if hook.ConsecutiveFailures > 0 {
+		c.After(StreakEnded(hook.ID))
+	}
+}
+
+// SweepStreaks finds streaks that are long enough to disable their webhook, but whose signal was lost.
+func (s *Service) SweepStreaks() jobs.Sweep {
+	return jobs.Sweep{Part: "streaks", Ask: jobs.NoRuns, Rows: s.overdueStreaks}
+}
+
+const overdueStreaksSQL = `
+SELECT id FROM webhooks WHERE enabled AND consecutive_failures >= $1 AND consecutive_failures > 0 AND id > $2::uuid ORDER BY id LIMIT $3`
+
+func (s *Service) overdueStreaks(ctx context.Context, _ time.Duration, after jobs.Overdue, limit int) ([]jobs.Overdue, error) {
+	return store.Across(ctx, s.store, "look for failing webhooks", overdueStreaksSQL, func(row pgx.CollectableRow) (o jobs.Overdue, err error) {
+		var id publicid.Webhook
+		err = row.Scan(&id)
+		o.Request, o.Row = StreakGrew(id), id.UUID()
+		return o, err
+	}, MaxConsecutiveFailures, after.Row.String(), limit)
 }

@@ -153,7 +153,7 @@ func (s *Service) UpdateWebhook(
 		in.throttle(update, old)
 		if in.Enabled != nil && *in.Enabled != old.Enabled {
 			setEnabled(update, *in.Enabled, at)
-			c.EndStreak(old)
+			endStreak(c, old)
 		}
 		if change.Unchanged(update.Mutation()) {
 			return old, nil
@@ -201,7 +201,7 @@ func (s *Service) DeleteWebhook(ctx context.Context, id publicid.Webhook, q chan
 		if err != nil {
 			return nil, errors.Wrap(err, "delete the webhook")
 		}
-		c.EndStreak(hook)
+		endStreak(c, hook)
 		c.Audit("deleteWebhook", id)
 		return hook, nil
 	})

@@ -160,7 +160,7 @@ func (n *Tenant) Recovered(t testing.TB, webhook string) string {
 	id, err := publicid.Parse[publicid.Recovery](
 		n.ID(t, "/v1/webhooks/"+webhook+"/recover", map[string]any{"since": "2026-03-12T10:41:07Z"}))
 	require.NoError(t, err)
-	require.NoError(t, n.App.Store.CancelRecovery(t.Context(), id))
+	require.NoError(t, n.App.Webhooks.CancelRecovery(t.Context(), id))
 	return id.String()
 }
 
