@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"earshot/e2e/faults/check"
+	"earshot/internal/failpoint"
 )
 
 // figures is the result of a run. Durations are in nanoseconds in JSON.
@@ -131,6 +132,44 @@ func (f *figures) count(r *run) {
 		if point != "" && !slices.Contains(f.Points, point) {
 			f.Points = append(f.Points, point)
 		}
+	}
+}
+
+// missPoints records failpoints at which no process was killed.
+func (f *figures) missPoints(o options) {
+	points := len(failpoint.Points)
+	if o.short {
+		points = len(apiTrials()) + len(commonTrials())
+	}
+	if len(f.Points) < points {
+		f.violation("processes were killed at %d failpoints of %d", len(f.Points), points)
+	}
+}
+
+// missFaults records what the random part did not do, so that a run without faults cannot pass.
+func (f *figures) missFaults(o options, r *run) {
+	if f.RandomEvents < o.events {
+		f.violation("%d events of %d happened under random kills", f.RandomEvents, o.events)
+	}
+	cuts, killed := 0, []string{"postgres", "temporal"}
+	for what, n := range f.Kills {
+		if strings.HasPrefix(what, "cut ") {
+			cuts += n
+		}
+	}
+	if cuts < 2 { // one that refuses and one that is silent
+		f.violation("%d connections were cut", cuts)
+	}
+	for _, p := range r.stack.services {
+		killed = append(killed, p.name)
+	}
+	for _, what := range killed {
+		if f.Kills[what] == 0 {
+			f.violation("%s was never killed", what)
+		}
+	}
+	if f.Outside.Confirmed == 0 || f.Outside.Left == 0 || f.Outside.Copied == 0 {
+		f.violation("no end-user confirmed, none was erased, or no copy was made: %+v", f.Outside)
 	}
 }
 

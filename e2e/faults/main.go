@@ -29,8 +29,6 @@ import (
 	"time"
 
 	"github.com/go-faster/errors"
-
-	"earshot/internal/failpoint"
 )
 
 type options struct {
@@ -202,8 +200,13 @@ func onStack(
 	if n := f.Unasked - before; n > 0 {
 		f.violation("%d processes ended by themselves", n)
 	}
-	if wanted.MatchString("points") && !o.short && len(f.Points) < len(failpoint.Points) {
-		f.violation("processes were killed at %d failpoints of %d", len(f.Points), len(failpoint.Points))
+	for _, p := range chosen {
+		switch p.name {
+		case "points":
+			f.missPoints(o)
+		case "random":
+			f.missFaults(o, r)
+		}
 	}
 	if o.keep {
 		r.stack.tellAddresses()
