@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/go-faster/errors"
-	"github.com/jackc/pgx/v5"
 
 	"earshot/ent/db"
 	"earshot/ent/db/changelogentry"
@@ -74,13 +73,5 @@ WHERE state = 'scheduled' AND published_at <= now() - make_interval(secs => $1) 
 ORDER BY published_at, id LIMIT $4`
 
 func (s *Service) overdueEntries(ctx context.Context, grace time.Duration, after jobs.Overdue, limit int) ([]jobs.Overdue, error) {
-	return store.Across(ctx, s.store, "find overdue changelog entries", overdueEntriesSQL, func(row pgx.CollectableRow) (o jobs.Overdue, err error) {
-		var (
-			id publicid.ChangelogEntry
-			of publicid.Organization
-		)
-		err = row.Scan(&id, &of, &o.At)
-		o.Request, o.Row = PublishRun(id, of), id.UUID()
-		return o, err
-	}, grace.Seconds(), after.At, after.Row.String(), limit)
+	return change.Overdue(ctx, s.store, "find overdue changelog entries", overdueEntriesSQL, grace, after, limit, PublishRun)
 }

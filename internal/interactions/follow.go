@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/go-faster/errors"
-	"github.com/jackc/pgx/v5"
 
 	"earshot/ent/db"
 	"earshot/ent/db/interaction"
+	"earshot/internal/change"
 	"earshot/internal/jobs"
 	"earshot/internal/publicid"
 	"earshot/internal/seal"
@@ -113,13 +113,5 @@ WHERE due_at <= now() - make_interval(secs => $1) AND (due_at, id) > ($2, $3::uu
 ORDER BY due_at, id LIMIT $4`
 
 func (s *Service) overdue(ctx context.Context, grace time.Duration, after jobs.Overdue, limit int) ([]jobs.Overdue, error) {
-	return store.Across(ctx, s.store, "find overdue interactions", overdueSQL, func(row pgx.CollectableRow) (o jobs.Overdue, err error) {
-		var (
-			id publicid.Interaction
-			of publicid.Organization
-		)
-		err = row.Scan(&id, &of, &o.At)
-		o.Request, o.Row = Run(id, of), id.UUID()
-		return o, err
-	}, grace.Seconds(), after.At, after.Row.String(), limit)
+	return change.Overdue(ctx, s.store, "find overdue interactions", overdueSQL, grace, after, limit, Run)
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/go-faster/errors"
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 
 	"earshot/ent/db"
 	"earshot/ent/db/subjectrequest"
@@ -186,13 +185,5 @@ WHERE status = 'running' AND created_at <= now() - make_interval(secs => $1) AND
 ORDER BY created_at, id LIMIT $4`
 
 func (s *Service) overdue(ctx context.Context, grace time.Duration, after jobs.Overdue, limit int) ([]jobs.Overdue, error) {
-	return store.Across(ctx, s.store, "find running data-subject requests", overdueSQL, func(row pgx.CollectableRow) (o jobs.Overdue, err error) {
-		var (
-			id publicid.SubjectRequest
-			of publicid.Organization
-		)
-		err = row.Scan(&id, &of, &o.At)
-		o.Request, o.Row = Run(id, of), id.UUID()
-		return o, err
-	}, grace.Seconds(), after.At, after.Row.String(), limit)
+	return change.Overdue(ctx, s.store, "find running data-subject requests", overdueSQL, grace, after, limit, Run)
 }
