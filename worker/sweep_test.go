@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"google.golang.org/grpc"
@@ -209,7 +210,7 @@ func TestTheWorkerWaitsForItsNamespaceToBeSetUp(t *testing.T) {
 	}, testkit.Wait, 20*time.Millisecond)
 }
 
-// The test locks the tables of some parts, so the first try of each fails. The part "streaks" reads a
+// The test locks the tables of some parts, so all tries of each fail. The part "streaks" reads a
 // table that deliveries read, too, and has no lock of its own.
 func TestAPartOfTheSweepThatFailsStopsNoOther(t *testing.T) {
 	t.Parallel()
@@ -243,20 +244,25 @@ func TestAPartOfTheSweepThatFailsStopsNoOther(t *testing.T) {
 			}, workflows.SweepOutboxName, activities.SweepParams{})
 			require.NoError(t, err)
 			r.Await(t, received)
-			require.Eventually(t, func() bool {
-				d, err := app.Temporal.DescribeWorkflowExecution(t.Context(), run.GetID(), "")
-				again := 0
-				for _, a := range d.GetPendingActivities() {
-					if a.GetAttempt() > 1 {
-						again++
-					}
+			require.Error(t, run.Get(t.Context(), nil))
+			completed, tries := 0, []int32{}
+			events := app.Temporal.GetWorkflowHistory(t.Context(), run.GetID(), "", false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+			started := map[int64]int32{}
+			for events.HasNext() {
+				e, err := events.Next()
+				require.NoError(t, err)
+				if a := e.GetActivityTaskStartedEventAttributes(); a != nil {
+					started[e.GetEventId()] = a.GetAttempt()
 				}
-				return err == nil && again == 3 && len(d.GetPendingActivities()) == 3
-			}, testkit.Wait, 10*time.Millisecond, "the parts are tried again, and the others have ended")
-			require.NoError(t, tx.Rollback(t.Context()))
-			var result activities.SweepResult
-			require.NoError(t, run.Get(t.Context(), &result))
-			require.Equal(t, activities.SweepResult{NeverStarted: 1}, result)
+				if a := e.GetActivityTaskFailedEventAttributes(); a != nil {
+					tries = append(tries, started[a.GetStartedEventId()])
+				}
+				if e.GetActivityTaskCompletedEventAttributes() != nil {
+					completed++
+				}
+			}
+			require.Equal(t, []int32{3, 3, 3}, tries, "each part is tried three times")
+			require.Equal(t, len(activities.SweepParts())-3+1, completed, "the others, and the end of terminated runs")
 		})
 	}
 }

@@ -76,9 +76,7 @@ func (r *Runner) RunForService(
 func (r *Runner) dispatchOf(ctx context.Context, c *Change) {
 	failpoint.Hit(failpoint.AfterCommit)
 	for _, r := range c.after {
-		if r.Before != "" {
-			failpoint.Hit(r.Before)
-		}
+		failpoint.HitRequest(r.Workflow, r.Signal)
 	}
 	if len(c.after) > 0 {
 		r.dispatch.Queue(c.after)

@@ -33,6 +33,20 @@ func read(text string) map[Point]*atomic.Int64 {
 	return points
 }
 
+// requested are the points between the commit of a change and the hand-over of its request about a job, by
+// the workflow and the signal of the request.
+var requested = map[[2]string]Point{
+	{"confirm_interaction", ""}:          AfterAsk,
+	{"confirm_interaction", "confirmed"}: AfterConfirmation,
+}
+
+// HitRequest is Hit for the point of a request, if it has one.
+func HitRequest(workflow, signal string) {
+	if p, ok := requested[[2]string{workflow, signal}]; ok {
+		Hit(p)
+	}
+}
+
 // Hit kills the process if the point is armed and this is the hit with the given number.
 func Hit(p Point) {
 	left, ok := armed[p]

@@ -92,14 +92,14 @@ const confirmWorkflow = "confirm_interaction"
 func Run(id publicid.Interaction, of publicid.Organization) jobs.Request {
 	return jobs.Request{
 		Workflow: confirmWorkflow, ID: id.String(), Argument: "interaction",
-		Summary: "has somebody confirm a vote, post or comment by e-mail", Organization: of, Before: failpoint.AfterAsk,
+		Summary: "has somebody confirm a vote, post or comment by e-mail", Organization: of,
 	}
 }
 
 // ConfirmedRun tells the run of an interaction that it was confirmed.
 func ConfirmedRun(id publicid.Interaction) jobs.Request {
 	return jobs.Request{
-		How: jobs.Tell, Workflow: confirmWorkflow, Signal: "confirmed", ID: id.String(), Before: failpoint.AfterConfirmation,
+		How: jobs.Tell, Workflow: confirmWorkflow, Signal: "confirmed", ID: id.String(),
 	}
 }
 

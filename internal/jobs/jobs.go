@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"earshot/internal/failpoint"
 	"earshot/internal/publicid"
 )
 
@@ -39,8 +38,6 @@ type Request struct {
 	// The zero values are left out.
 	Organization publicid.Organization
 	Webhook      publicid.Webhook
-	// Before is the failpoint between the commit and the hand-over to the dispatcher, or empty.
-	Before failpoint.Point
 }
 
 // Ask tells how the sweep learns whether a row has an open run.
