@@ -72,24 +72,30 @@ func (l *Link) forget(c net.Conn) {
 	l.conns = slices.DeleteFunc(l.conns, func(other net.Conn) bool { return other == c })
 }
 
-// CutAfter ends all connections once, after the database has received the text. Its answer gets lost.
+// CutAfter ends all connections once, after the database has received a batch of statements with the text.
+// Its answer gets lost.
 func (l *Link) CutAfter(text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.last = []byte(text)
 }
 
+// syncMessage ends a batch of statements in Postgres's protocol.
+var syncMessage = []byte{'S', 0, 0, 0, 4}
+
 // forward copies what a client sends.
 func (l *Link) forward(far net.Conn, near io.Reader) {
 	sent := make([]byte, 64<<10)
+	found := false
 	for {
 		n, err := near.Read(sent)
 		l.mu.Lock()
-		isLast := l.last != nil && bytes.Contains(sent[:n], l.last)
-		if isLast {
-			l.last = nil
+		if l.last != nil && bytes.Contains(sent[:n], l.last) {
+			found, l.last = true, nil
 		}
 		l.mu.Unlock()
+		// A read may end amid the statements of a batch.
+		isLast := found && bytes.HasSuffix(sent[:n], syncMessage)
 		if _, failed := far.Write(sent[:n]); failed != nil || err != nil {
 			return
 		}
