@@ -273,7 +273,7 @@ func (b *Batch[In, R]) run(ctx context.Context, waits bool, entries []*entry[In,
 	// causes are the numbers of the entries that cause an event. An event of Change.Record is missing:
 	// only a lone input causes it, which has the number 0.
 	causes, again := map[publicid.Event]int{}, false
-	made, err := r.store.InTxWithRides(ctx, of.ID, keys, func(tx *db.Tx, taken map[[32]byte]error) (store.AtCommit, error) {
+	made, err := r.store.InTxWithRides(ctx, of.ID, keys, func(tx *db.Tx, taken store.TakenKeys) (store.AtCommit, error) {
 		clear(outcomes)
 		*c = Change{Tx: tx, Caller: &Caller{Organization: of}, Waits: waits, Again: again, settings: r.settings}
 		again = true
@@ -294,10 +294,18 @@ func (b *Batch[In, R]) run(ctx context.Context, waits bool, entries []*entry[In,
 	return outcomes, err
 }
 
-// apply makes the changes of entries whose keys are free. It returns their events and answers.
+// apply makes the changes of entries whose keys are free. It returns their events and answers. The first
+// try assumes that all keys are free, because then the look for them costs no round trip. If one is
+// taken, that try is rolled back.
 func (b *Batch[In, R]) apply(
-	ctx context.Context, c *Change, entries []*entry[In, R], taken map[[32]byte]error, outcomes []outcome[R], causes map[publicid.Event]int,
+	ctx context.Context, c *Change, entries []*entry[In, R], look store.TakenKeys, outcomes []outcome[R], causes map[publicid.Event]int,
 ) (last store.AtCommit, err error) {
+	var taken map[[32]byte]error
+	if c.Again {
+		if taken, err = look(ctx); err != nil {
+			return last, err
+		}
+	}
 	free := b.free(entries, taken, outcomes)
 	results := make([]Result[R], 0, len(free))
 	if len(free) > 0 {
@@ -305,7 +313,15 @@ func (b *Batch[In, R]) apply(
 		for n, i := range free {
 			in[n] = entries[i].in
 		}
-		if results, err = b.write.Apply(ctx, c, in); err != nil {
+		results, err = b.write.Apply(ctx, c, in)
+		if !c.Again {
+			if taken, missing := look(ctx); missing != nil {
+				return last, missing
+			} else if len(taken) > 0 {
+				return last, store.ErrAgain
+			}
+		}
+		if err != nil {
 			return last, err
 		}
 		if len(results) != len(in) {

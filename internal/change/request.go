@@ -80,9 +80,13 @@ func run[R any](ctx context.Context, r *Runner, caller *Caller, q Request[R], fn
 		keys = []Key{*q.Key}
 	}
 	c, of := &Change{}, caller.Organization.ID
-	made, err := r.store.InTxWithRides(ctx, of, keys, func(tx *db.Tx, taken map[[32]byte]error) (last store.AtCommit, err error) {
-		if q.Key != nil && taken[q.Key.ID] != nil {
-			return last, r.taken(*q.Key, taken[q.Key.ID])
+	made, err := r.store.InTxWithRides(ctx, of, keys, func(tx *db.Tx, look store.TakenKeys) (last store.AtCommit, err error) {
+		if q.Key != nil {
+			if taken, err := look(ctx); err != nil {
+				return last, err
+			} else if taken[q.Key.ID] != nil {
+				return last, r.taken(*q.Key, taken[q.Key.ID])
+			}
 		}
 		*c = Change{Tx: tx, Caller: caller, Waits: true, settings: r.settings}
 		if out, err = fn(c); err != nil {

@@ -144,12 +144,14 @@ func newPost(on publicid.Board, in NewPost) *db.Post {
 	}
 }
 
-// keepPlaces keeps the boards and contacts of new posts, and looks for the slugs of their titles.
+// keepPlaces keeps the boards and contacts of new posts, gives them the slugs of their titles, and looks
+// for other posts with these slugs.
 func keepPlaces(ctx context.Context, c *change.Change, posts []*db.Post) (*store.PostPlaces, error) {
 	slugs := make([]store.PostSlug, len(posts))
 	var from []publicid.Contact
 	for i, p := range posts {
-		slugs[i] = store.PostSlug{Board: p.BoardID, Slug: slugOf(p)}
+		p.Slug = slug.From(p.Title, "post", maxPostSlug)
+		slugs[i] = store.PostSlug{Board: p.BoardID, Slug: p.Slug}
 		if p.ContactID != nil {
 			from = append(from, *p.ContactID)
 		}
@@ -157,11 +159,8 @@ func keepPlaces(ctx context.Context, c *change.Change, posts []*db.Post) (*store
 	return store.KeepPostPlaces(ctx, c.Tx, c.Caller.Organization.ID, slugs, from, !c.Waits)
 }
 
-// slugOf returns the slug of a post's title, which may be taken.
-func slugOf(p *db.Post) string { return slug.From(p.Title, "post", maxPostSlug) }
-
-// insertPosts inserts posts with their tags, under free slugs. taken has the slugs of their titles
-// that other posts have.
+// insertPosts inserts posts of keepPlaces with their tags, under free slugs. taken has the slugs of their
+// titles that other posts have.
 func insertPosts(ctx context.Context, c *change.Change, taken map[store.PostSlug]bool, posts []*Post) error {
 	if len(posts) == 0 {
 		return nil
@@ -191,18 +190,18 @@ func insertPosts(ctx context.Context, c *change.Change, taken map[store.PostSlug
 	return insertTags(ctx, c, tags)
 }
 
-// giveSlugs sets the slugs of new posts: the title's slug, or the slug with the first free number.
+// giveSlugs makes the slugs of new posts unique: the title's slug, or the slug with the first free number.
 // Another transaction may take one of them meanwhile. Then the store runs this one again.
 func giveSlugs(ctx context.Context, c *change.Change, taken map[store.PostSlug]bool, posts []*Post) error {
 	given := maps.Clone(taken)
 	numbered := map[store.PostSlug][]*Post{}
 	for _, p := range posts {
-		title := store.PostSlug{Board: p.BoardID, Slug: slugOf(p.Post)}
+		title := store.PostSlug{Board: p.BoardID, Slug: p.Slug}
 		if given[title] {
 			numbered[title] = append(numbered[title], p)
 			continue
 		}
-		given[title], p.Slug = true, title.Slug
+		given[title] = true
 	}
 	for title, posts := range numbered {
 		if err := numberSlugs(ctx, c, given, title, posts); err != nil {

@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"context"
+	stdsql "database/sql"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -137,12 +138,24 @@ func LockContacts(
 
 // scanAll runs a query and appends its rows to the slice into points to.
 func scanAll(ctx context.Context, tx *db.Tx, into any, query string, args ...any) error {
-	rows, err := tx.QueryContext(ctx, query, args...) //nolint:rowserrcheck // ScanSlice checks it
-	if err != nil {
-		return err
+	return look(ctx, tx, func(rows pgx.Rows) error { return entsql.ScanSlice(columns{rows}, into) }, query, args...)
+}
+
+// columns are rows of pgx for the scanner of Ent.
+type columns struct{ pgx.Rows }
+
+func (c columns) Columns() ([]string, error) {
+	names := make([]string, len(c.FieldDescriptions()))
+	for i, f := range c.FieldDescriptions() {
+		names[i] = f.Name
 	}
-	defer func() { _ = rows.Close() }()
-	return entsql.ScanSlice(rows, into)
+	return names, nil
+}
+func (columns) ColumnTypes() ([]*stdsql.ColumnType, error) { return nil, nil }
+func (columns) NextResultSet() bool                        { return false }
+func (c columns) Close() error {
+	c.Rows.Close()
+	return nil
 }
 
 // Columns that a row doesn't contain keep their values. The statement sets only columns that some

@@ -33,7 +33,7 @@ func TestManyEventsAreInsertedByOneStatement(t *testing.T) {
 					ID: publicid.NewEvent(), Type: []string{"vote.created", "contact.created"}[i%2], At: ago(0), Payload: []byte(payload + fmt.Sprint(i)),
 				}
 			}
-			sent, err := o.store.InTxWithRides(o.ctx, o.organization, nil, func(*db.Tx, map[[32]byte]error) (store.AtCommit, error) {
+			sent, err := o.store.InTxWithRides(o.ctx, o.organization, nil, func(*db.Tx, store.TakenKeys) (store.AtCommit, error) {
 				return store.AtCommit{Events: rows, SubscribedOnly: subscribedOnly}, nil
 			})
 			require.NoError(t, err)

@@ -104,12 +104,13 @@ func (l *KeyLook) queue(onto *pgx.Batch, of publicid.Organization, keys []Idempo
 	})
 }
 
-// Taken returns the keys that can't be used, by their ids, with ErrKeyInUse or a RecordedError.
+// Taken returns the keys that can't be used, by their ids, with ErrKeyInUse or a RecordedError. It
+// returns none before the look-up and after a failed one.
 func (l *KeyLook) Taken() map[[32]byte]error {
 	taken := map[[32]byte]error{}
-	for i, k := range l.keys {
-		if !l.locked[i] {
-			taken[k.ID] = ErrKeyInUse
+	for i, locked := range l.locked {
+		if !locked {
+			taken[l.keys[i].ID] = ErrKeyInUse
 		}
 	}
 	for _, r := range l.records {

@@ -63,19 +63,11 @@ func KeepPostPlaces(
 	for i, s := range slugs {
 		boards[i], names[i] = s.Board, s.Slug
 	}
-	rows, err := tx.QueryContext(ctx, fmt.Sprintf(keepPostPlacesSQL, skipLocked(skipHeld)), of, raw(boards), names, raw(contacts))
-	if err != nil {
-		return nil, errors.Wrap(err, "keep the boards and contacts")
-	}
-	defer func() { _ = rows.Close() }()
 	found := &PostPlaces{map[publicid.Board]bool{}, map[publicid.Contact]bool{}, map[PostSlug]bool{}}
-	for rows.Next() {
-		var board *publicid.Board
-		var contact *publicid.Contact
-		var slug *string
-		if err := rows.Scan(&board, &contact, &slug); err != nil {
-			return nil, errors.Wrap(err, "read a kept board or contact")
-		}
+	var board *publicid.Board
+	var contact *publicid.Contact
+	var slug *string
+	err := look(ctx, tx, eachRow([]any{&board, &contact, &slug}, func() {
 		switch {
 		case contact != nil:
 			found.Contacts[*contact] = true
@@ -84,8 +76,8 @@ func KeepPostPlaces(
 		default:
 			found.Boards[*board] = true
 		}
-	}
-	if err := rows.Err(); err != nil {
+	}), fmt.Sprintf(keepPostPlacesSQL, skipLocked(skipHeld)), of, raw(boards), names, raw(contacts))
+	if err != nil {
 		return nil, errors.Wrap(err, "keep the boards and contacts")
 	}
 	return found, nil
@@ -111,20 +103,13 @@ SELECT p.* FROM (SELECT id FROM wanted ORDER BY id) w, LATERAL (
 func LockVotables(
 	ctx context.Context, tx *db.Tx, of publicid.Organization, ids []publicid.Post, skipHeld bool,
 ) (map[publicid.Post]*db.Post, error) {
-	rows, err := tx.QueryContext(ctx, fmt.Sprintf(lockVotablesSQL, skipLocked(skipHeld)), of, raw(ids))
-	if err != nil {
-		return nil, errors.Wrap(err, "lock the posts")
-	}
-	defer func() { _ = rows.Close() }()
 	found := make(map[publicid.Post]*db.Post, len(ids))
-	for rows.Next() {
-		p := &db.Post{}
-		if err := rows.Scan(&p.ID, &p.OrganizationID, &p.BoardID, &p.Title, &p.Slug, &p.MergedIntoID); err != nil {
-			return nil, errors.Wrap(err, "read a locked post")
-		}
-		found[p.ID] = p
-	}
-	if err := rows.Err(); err != nil {
+	var p db.Post
+	err := look(ctx, tx, eachRow([]any{&p.ID, &p.OrganizationID, &p.BoardID, &p.Title, &p.Slug, &p.MergedIntoID}, func() {
+		row := p
+		found[p.ID] = &row
+	}), fmt.Sprintf(lockVotablesSQL, skipLocked(skipHeld)), of, raw(ids))
+	if err != nil {
 		return nil, errors.Wrap(err, "lock the posts")
 	}
 	return found, nil
@@ -186,20 +171,14 @@ func LookForVotes(ctx context.Context, tx *db.Tx, of publicid.Organization, look
 			add(i, l, hash)
 		}
 	}
-	rows, err := tx.QueryContext(ctx, lookForVotesSQL, of, places, posts, members, contacts, hashes, twins)
-	if err != nil {
-		return nil, errors.Wrap(err, "look for votes")
-	}
-	defer func() { _ = rows.Close() }()
 	found := make([][]*db.Vote, len(looks))
-	for rows.Next() {
-		place, v := 0, &db.Vote{}
-		if err := rows.Scan(&place, &v.ID, &v.OrganizationID, &v.PostID, &v.UserID, &v.ContactID, &v.EmailHash, &v.CreatedAt); err != nil {
-			return nil, errors.Wrap(err, "read a vote")
-		}
-		found[place] = append(found[place], v)
-	}
-	if err := rows.Err(); err != nil {
+	var place int
+	var v db.Vote
+	err := look(ctx, tx, eachRow([]any{&place, &v.ID, &v.OrganizationID, &v.PostID, &v.UserID, &v.ContactID, &v.EmailHash, &v.CreatedAt}, func() {
+		row := v
+		found[place] = append(found[place], &row)
+	}), lookForVotesSQL, of, places, posts, members, contacts, hashes, twins)
+	if err != nil {
 		return nil, errors.Wrap(err, "look for votes")
 	}
 	for i, all := range found {

@@ -7,6 +7,7 @@ import (
 
 	"entgo.io/ent/dialect"
 	entsql "entgo.io/ent/dialect/sql"
+	"github.com/go-faster/errors"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 
@@ -25,20 +26,25 @@ type AtCommit struct {
 }
 
 // InTxWithRides is InTx for a change of one organization. Two groups of statements cost no round trip.
-// The keys are locked and looked up with BEGIN, and the rows that fn returns are written with COMMIT.
-// fn gets the keys that cannot be used, by their ids, with ErrKeyInUse or a RecordedError. It must
-// change nothing for the requests with these keys.
+// BEGIN, the locks of the keys and the look for them are sent with the first statement, and the rows
+// that fn returns are written with COMMIT.
+// taken returns the keys that cannot be used, by their ids, with ErrKeyInUse or a RecordedError. It costs
+// a round trip before the first statement. The change must be rolled back if it includes such a key.
 //
 // InTxWithRides returns the deliveries of the events. After a commit with an Unknown outcome some or
 // all are missing, and the sweep starts them if they exist.
 func (s *Store) InTxWithRides(
 	ctx context.Context, of publicid.Organization, keys []IdempotencyKey,
-	fn func(tx *db.Tx, taken map[[32]byte]error) (AtCommit, error),
+	fn func(tx *db.Tx, taken TakenKeys) (AtCommit, error),
 ) (made []DeliveryRow, err error) {
 	err = again(func() error {
-		own := &riddenTx{of: of, keys: keys, ctx: ctx}
+		own := &riddenTx{of: of, ctx: ctx}
+		own.waiting.Queue("BEGIN")
+		if len(keys) > 0 {
+			own.look.queue(&own.waiting, of, keys)
+		}
 		err := s.once(context.WithValue(ctx, riddenTxKey{}, own), func(tx *db.Tx) (err error) {
-			own.last, err = fn(tx, own.look.Taken())
+			own.last, err = fn(tx, own.taken)
 			return err
 		})
 		made = own.made
@@ -46,6 +52,33 @@ func (s *Store) InTxWithRides(
 	})
 	return made, err
 }
+
+// TakenKeys returns the keys of a transaction that cannot be used.
+type TakenKeys func(context.Context) (map[[32]byte]error, error)
+
+// eachRowKey is the context key of the function for the rows of look.
+type eachRowKey struct{}
+
+// look runs a hand-written query in a transaction of InTx, and passes its rows to read. The query shares
+// a round trip with the statements before it that wait, for example BEGIN.
+func look(ctx context.Context, tx *db.Tx, read func(pgx.Rows) error, query string, args ...any) error {
+	ran, err := tx.ExecContext(context.WithValue(ctx, eachRowKey{}, read), query, args...)
+	if err == nil && ran != looked {
+		err = errors.New("the transaction is not one of InTx")
+	}
+	return err
+}
+
+// eachRow is for look. It scans the columns of each row and calls one.
+func eachRow(columns []any, one func()) func(pgx.Rows) error {
+	return func(rows pgx.Rows) error {
+		_, err := pgx.ForEachRow(rows, columns, func() error { one(); return nil })
+		return err
+	}
+}
+
+// looked is the result of a query of look.
+var looked stdsql.Result = driver.ResultNoRows
 
 // withCommitKey marks the context of a statement that may ride with COMMIT.
 type withCommitKey struct{}
@@ -57,13 +90,13 @@ func WithCommit(ctx context.Context) context.Context {
 	return context.WithValue(ctx, withCommitKey{}, true)
 }
 
-// ridden is Ent's driver with transactions whose BEGIN and COMMIT carry other statements.
+// ridden is Ent's driver with transactions whose BEGIN and COMMIT share round trips with other statements.
 type ridden struct{ *entsql.Driver }
 
 // riddenTxKey is the context key of a transaction for Tx. Ent passes nothing else to its driver.
 type riddenTxKey struct{}
 
-// Tx begins a transaction. The context tells whether it is one of InTxWithRides.
+// Tx begins a transaction. The context tells whether it is one of InTx or InTxWithRides.
 func (d ridden) Tx(ctx context.Context) (dialect.Tx, error) {
 	own, ok := ctx.Value(riddenTxKey{}).(*riddenTx)
 	if !ok {
@@ -74,22 +107,19 @@ func (d ridden) Tx(ctx context.Context) (dialect.Tx, error) {
 		return nil, err
 	}
 	own.Conn, own.conn = entsql.Conn{ExecQuerier: conn}, conn
-	if err := own.begin(ctx); err != nil {
-		_ = own.Rollback()
-		return nil, err
-	}
 	return own, nil
 }
 
-// riddenTx is a transaction of InTxWithRides.
+// riddenTx is a transaction of InTx or InTxWithRides.
 type riddenTx struct {
 	entsql.Conn
 	conn *stdsql.Conn
 	of   publicid.Organization
-	keys []IdempotencyKey
 	look KeyLook
-	// waiting are the statements that were marked by WithCommit, in their order.
+	// waiting are statements whose result nobody needs yet, in their order: BEGIN with the look for the
+	// keys, and those that were marked by WithCommit.
 	waiting pgx.Batch
+	begun   bool
 	last    AtCommit
 	made    []DeliveryRow
 	// ctx is for the commit, because Ent passes none.
@@ -99,18 +129,20 @@ type riddenTx struct {
 
 // send sends statements together on the transaction's connection.
 func (t *riddenTx) send(ctx context.Context, statements *pgx.Batch) error {
+	t.begun = true
 	return t.conn.Raw(func(conn any) error {
 		return conn.(*stdlib.Conn).Conn().SendBatch(ctx, statements).Close()
 	})
 }
 
-func (t *riddenTx) begin(ctx context.Context) error {
-	statements := &pgx.Batch{}
-	statements.Queue("BEGIN")
-	if len(t.keys) > 0 {
-		t.look.queue(statements, t.of, t.keys)
+// taken is for fn of InTxWithRides.
+func (t *riddenTx) taken(ctx context.Context) (map[[32]byte]error, error) {
+	if !t.begun && len(t.look.keys) > 0 {
+		if err := t.sendWaiting(ctx); err != nil {
+			return nil, errors.Wrap(err, "look for the idempotency keys")
+		}
 	}
-	return t.send(ctx, statements)
+	return t.look.Taken(), nil
 }
 
 // wait adds a marked statement to those that wait. It returns false for other statements, after it has
@@ -155,8 +187,12 @@ func (t *riddenTx) Query(ctx context.Context, query string, args, into any) erro
 	return t.Conn.Query(ctx, query, args, into)
 }
 
-// ExecContext is for hand-written statements.
+// ExecContext is for hand-written statements, and for the queries of look.
 func (t *riddenTx) ExecContext(ctx context.Context, query string, args ...any) (stdsql.Result, error) {
+	if read, ok := ctx.Value(eachRowKey{}).(func(pgx.Rows) error); ok {
+		t.waiting.Queue(query, args...).Query(read)
+		return looked, t.sendWaiting(ctx)
+	}
 	waits, err := t.wait(ctx, query, args)
 	if waits || err != nil {
 		return driver.RowsAffected(0), err
@@ -164,7 +200,7 @@ func (t *riddenTx) ExecContext(ctx context.Context, query string, args ...any) (
 	return t.Conn.ExecContext(ctx, query, args...)
 }
 
-// QueryContext is for hand-written queries, which always need their result.
+// QueryContext is for hand-written queries of other packages and rarer ones.
 func (t *riddenTx) QueryContext(ctx context.Context, query string, args ...any) (*stdsql.Rows, error) {
 	if err := t.sendWaiting(ctx); err != nil {
 		return nil, err
@@ -212,6 +248,9 @@ func (t *riddenTx) Rollback() error {
 		return stdsql.ErrTxDone
 	}
 	t.over = true
+	if !t.begun {
+		return t.conn.Close()
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), connectionTimeout)
 	defer cancel()
 	_, err := t.conn.ExecContext(ctx, "ROLLBACK")

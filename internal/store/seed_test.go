@@ -80,7 +80,7 @@ func seed(t *testing.T, s *store.Store) *rows {
 	require.NoError(t, store.NoteSpelling(r.ctx, tx, r.organization, store.Spelled{EmailHash: []byte("hash"), Mailbox: []byte("mailbox")}))
 	require.NoError(t, tx.Commit())
 	key := store.IdempotencyKey{ID: sha256.Sum256([]byte(r.organization.String()))}
-	_, err = s.InTxWithRides(r.ctx, r.organization, []store.IdempotencyKey{key}, func(*db.Tx, map[[32]byte]error) (store.AtCommit, error) {
+	_, err = s.InTxWithRides(r.ctx, r.organization, []store.IdempotencyKey{key}, func(*db.Tx, store.TakenKeys) (store.AtCommit, error) {
 		return store.AtCommit{Answers: []store.KeptAnswer{{Key: key, Status: http.StatusOK, Answer: []byte("sealed")}}}, nil
 	})
 	require.NoError(t, err)

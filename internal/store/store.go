@@ -211,7 +211,10 @@ func (s *Store) onDeliveries(ctx context.Context, do func() error) error {
 // connection and row locks. If fn returns ErrAgain, or the database ends the transaction because of
 // a concurrent one, fn runs again in a new transaction.
 func (s *Store) InTx(ctx context.Context, fn func(tx *db.Tx) error) error {
-	return again(func() error { return s.once(ctx, fn) })
+	_, err := s.InTxWithRides(ctx, publicid.Organization{}, nil, func(tx *db.Tx, _ TakenKeys) (AtCommit, error) {
+		return AtCommit{}, fn(tx)
+	})
+	return err
 }
 
 func (s *Store) once(ctx context.Context, fn func(tx *db.Tx) error) error {

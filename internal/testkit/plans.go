@@ -20,7 +20,10 @@ type Queries struct {
 	all []pgx.TraceQueryStartData
 }
 
-var _ pgx.QueryTracer = (*Queries)(nil)
+var _ interface {
+	pgx.QueryTracer
+	pgx.BatchTracer
+} = (*Queries)(nil)
 
 // All returns the statements so far.
 func (q *Queries) All() []pgx.TraceQueryStartData {
@@ -45,6 +48,19 @@ func (q *Queries) TraceQueryStart(ctx context.Context, _ *pgx.Conn, asked pgx.Tr
 
 // TraceQueryEnd does nothing.
 func (*Queries) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+// TraceBatchStart does nothing.
+func (*Queries) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
+	return ctx
+}
+
+// TraceBatchQuery records a statement of a batch.
+func (q *Queries) TraceBatchQuery(ctx context.Context, c *pgx.Conn, asked pgx.TraceBatchQueryData) {
+	q.TraceQueryStart(ctx, c, pgx.TraceQueryStartData{SQL: asked.SQL, Args: asked.Args})
+}
+
+// TraceBatchEnd does nothing.
+func (*Queries) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {}
 
 // Asked returns a store on a new database, a second connection for plans, and the store's recorded
 // queries.
