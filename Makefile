@@ -82,8 +82,8 @@ upgrades: withstack ## run the programs from before the last two migrations besi
 # The part of the fuzz targets, or of the packages that goroutines share, that is tested: 0/1 is all.
 SHARE ?= 0/1
 
-# The packages that start goroutines, and those that are called by several goroutines. CI runs a quarter of the
-# second list each day (SHARE=1/4), because they take long under the detector. The four slowest come first, so
+# The packages that start goroutines, and those that are called by several goroutines. CI runs a sixth of the
+# second list each day (SHARE=1/6), because they take long under the detector. The six slowest come first, so
 # that each has its own day.
 RACE := ./activities/... ./dispatch/... ./internal/batch/... ./internal/fairness/... ./internal/inflight/... \
 	./internal/keyring/... ./internal/send/... ./web/pagecache/... ./webhook/...
