@@ -64,7 +64,7 @@ func (s *Service) PublishEntry(ctx context.Context, id publicid.ChangelogEntry) 
 
 // SweepEntries finds scheduled entries whose publication is overdue.
 func (s *Service) SweepEntries() jobs.Sweep {
-	return jobs.Sweep{Part: "entries", Ask: jobs.NoRuns, Rows: s.overdueEntries}
+	return jobs.Sweep{Ask: jobs.NoRuns, Rows: s.overdueEntries}
 }
 
 const overdueEntriesSQL = `

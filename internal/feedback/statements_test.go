@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/oapi-codegen/nullable"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -114,8 +115,42 @@ func TestAFrequentRequestWaitsForTheDatabaseAFewTimesAtMost(t *testing.T) {
 			_, err := u.feedback.CreateComment(ctx, u.posts[0], feedback.NewComment{Body: feedback.Body{Text: "x"}}, change.Request[*db.Comment]{})
 			return err
 		}},
+		{"reply", 3, func() error {
+			parent := u.client.Comment.Create().SetPostID(u.posts[0]).SetAuthorUserID(u.caller.User.ID).SetBodyText("x").SaveX(ctx).ID.String()
+			u.counted.Reset()
+			_, err := u.feedback.CreateComment(ctx, u.posts[0], feedback.NewComment{Body: feedback.Body{Text: "x"}, ParentID: &parent}, change.Request[*db.Comment]{})
+			return err
+		}},
+		{"create a post with tags", 3, func() error {
+			_, err := u.feedback.CreatePost(ctx, u.board, feedback.NewPost{Title: rand.Text(), TagIDs: []string{u.tag.String()}}, change.Request[*feedback.Post]{})
+			return err
+		}},
+		{"cast a vote of a known contact", 4, func() error {
+			known := rand.Text()
+			_, _, err := u.contacts.IdentifyContact(ctx, known, contacts.Traits{})
+			require.NoError(t, err)
+			u.counted.Reset()
+			_, err = u.feedback.CastVote(ctx, u.posts[1], contacts.Person{ExternalUserID: &known}, change.Request[*feedback.CastVote]{})
+			return err
+		}},
+		{"cast a vote of a new contact", 4, func() error {
+			_, err := u.feedback.CastVote(ctx, u.posts[1], contacts.Person{ExternalUserID: new(rand.Text()), Create: true}, change.Request[*feedback.CastVote]{})
+			return err
+		}},
 		{"identify a contact that is known", 1, func() error {
 			_, _, err := u.contacts.IdentifyContact(ctx, "known", contacts.Traits{})
+			return err
+		}},
+		{"identify a contact that is new", 2, func() error {
+			_, _, err := u.contacts.IdentifyContact(ctx, rand.Text(), contacts.Traits{})
+			return err
+		}},
+		{"identify a contact with a new trait", 4, func() error {
+			known := rand.Text()
+			_, _, err := u.contacts.IdentifyContact(ctx, known, contacts.Traits{})
+			require.NoError(t, err)
+			u.counted.Reset()
+			_, _, err = u.contacts.IdentifyContact(ctx, known, contacts.Traits{Name: nullable.NewNullableWithValue(rand.Text())})
 			return err
 		}},
 		{"list posts", 1, func() error { _, err := u.feedback.Posts(ctx, u.board, feedback.PostQuery{}); return err }},
