@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	"go.temporal.io/sdk/activity"
-
 	"earshot/internal/backfill"
 	"earshot/internal/publicid"
 )
@@ -50,18 +48,13 @@ func (p BackfillProgress) Running() bool { return p.Status == "running" }
 // ContinueBackfill works page by page for about backfillTime, and rests after each page as the
 // retention does. A retry doesn't repeat committed pages.
 func (b *Backfills) ContinueBackfill(ctx context.Context, p BackfillParams) (BackfillProgress, error) {
-	for began := time.Now(); ; {
-		pageBegan := time.Now()
+	var progress BackfillProgress
+	err := inPages(ctx, backfillTime, func() (more bool, err error) {
 		now, err := b.backfills.Continue(ctx, p.Backfill)
-		progress := BackfillProgress(now)
-		if err != nil || !progress.Running() || time.Since(began) > backfillTime {
-			return progress, err
-		}
-		activity.RecordHeartbeat(ctx)
-		if err := rest(ctx, pageBegan); err != nil {
-			return progress, err
-		}
-	}
+		progress = BackfillProgress(now)
+		return progress.Running(), err
+	})
+	return progress, err
 }
 
 // CancelBackfill ends a backfill whose run was canceled.

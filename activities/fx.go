@@ -1,8 +1,6 @@
 package activities
 
 import (
-	"log/slog"
-
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/worker"
 	"go.uber.org/fx"
@@ -11,7 +9,6 @@ import (
 	"earshot/internal/feedback"
 	"earshot/internal/interactions"
 	"earshot/internal/jobs"
-	"earshot/internal/store"
 	"earshot/internal/subjects"
 	"earshot/internal/subscribers"
 	"earshot/internal/webhooks"
@@ -19,10 +16,7 @@ import (
 
 // Module makes the activities, except for those that package worker makes from settings.
 var Module = fx.Module("activities", fx.Provide(
-	NewChangelog, NewRecoveries, NewStreaks, NewMails, NewInteractions, NewSubjects, NewBackfills, NewSubscribers,
-	func(s *store.Store, e Engine, p swept, counts *Counts, log *slog.Logger) *Outbox {
-		return NewOutbox(s, e, p.sweeps(), counts, log)
-	},
+	NewChangelog, NewRecoveries, NewStreaks, NewMails, NewInteractions, NewSubjects, NewBackfills, NewSubscribers, newOutbox,
 ))
 
 // All are the activities that the workflows call.
@@ -91,10 +85,27 @@ type swept struct {
 	Subscribers  *subscribers.Service
 }
 
-// sweeps are those of SweepParts after the first, in its order.
-func (s swept) sweeps() []jobs.Sweep {
-	return []jobs.Sweep{
-		s.Feedback.SweepEntries(), s.Webhooks.SweepRecoveries(), s.Subjects.Sweep(), s.Backfills.Sweep(),
-		s.Webhooks.SweepStreaks(), s.Interactions.Sweep(), s.Subscribers.Sweep(),
+// sweeps are the sweeps of jobs by the part of the sweep's workflow, the most urgent first. A new part
+// needs no version of the workflow.
+var sweeps = []struct {
+	part string
+	of   func(swept) jobs.Sweep
+}{
+	{"entries", func(s swept) jobs.Sweep { return s.Feedback.SweepEntries() }},
+	{"recoveries", func(s swept) jobs.Sweep { return s.Webhooks.SweepRecoveries() }},
+	{"subject requests", func(s swept) jobs.Sweep { return s.Subjects.Sweep() }},
+	{"backfills", func(s swept) jobs.Sweep { return s.Backfills.Sweep() }},
+	{"streaks", func(s swept) jobs.Sweep { return s.Webhooks.SweepStreaks() }},
+	{"interactions", func(s swept) jobs.Sweep { return s.Interactions.Sweep() }},
+	{"subscribers", func(s swept) jobs.Sweep { return s.Subscribers.Sweep() }},
+}
+
+// SweepParts returns the names of the parts of the sweep, the most urgent first. Each finds one kind of
+// missing run.
+func SweepParts() []string {
+	parts := []string{deliveriesPart}
+	for _, s := range sweeps {
+		parts = append(parts, s.part)
 	}
+	return parts
 }

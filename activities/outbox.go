@@ -69,7 +69,7 @@ type Outbox struct {
 	store    *store.Store
 	dispatch change.Dispatcher
 	runs     Runs
-	sweeps   []jobs.Sweep
+	swept    swept
 	counts   *Counts
 	log      *slog.Logger
 }
@@ -80,19 +80,12 @@ type Engine interface {
 	Runs
 }
 
-// NewOutbox makes the activities. The sweeps are those of SweepParts after the first.
-func NewOutbox(s *store.Store, e Engine, sweeps []jobs.Sweep, counts *Counts, log *slog.Logger) *Outbox {
-	return &Outbox{store: s, dispatch: e, runs: e, sweeps: sweeps, counts: counts, log: log}
+func newOutbox(s *store.Store, e Engine, services swept, counts *Counts, log *slog.Logger) *Outbox {
+	return &Outbox{store: s, dispatch: e, runs: e, swept: services, counts: counts, log: log}
 }
 
 // deliveriesPart is the part of the sweep that finds deliveries.
 const deliveriesPart = "deliveries"
-
-// SweepParts returns the names of the parts of the sweep, the most urgent first. Each finds one kind of
-// missing run. The workflow makes an activity of each, in this order, so a change needs a version.
-func SweepParts() []string {
-	return []string{deliveriesPart, "entries", "recoveries", "subject requests", "backfills", "streaks", "interactions", "subscribers"}
-}
 
 // SweepParams say which part of the sweep runs, and which rows count as forgotten.
 type SweepParams struct {
@@ -179,11 +172,11 @@ func (o *Outbox) sweepPart(ctx context.Context, p SweepParams) (result SweepResu
 	if p.Part == deliveriesPart {
 		err = o.sweepDeliveries(ctx, p, &result)
 	} else {
-		i := slices.IndexFunc(o.sweeps, func(s jobs.Sweep) bool { return s.Part == p.Part })
-		if i < 0 {
+		at := slices.Index(SweepParts(), p.Part)
+		if at < 0 {
 			return result, errors.Errorf("a newer release has the part %q", p.Part) // a worker of that release retries it
 		}
-		err = o.sweepJob(ctx, o.sweeps[i], p.grace(), &result)
+		err = o.sweepJob(ctx, sweeps[at-1].of(o.swept), p.grace(), &result)
 	}
 	if err != nil {
 		return result, errors.Wrapf(err, "sweep %s", p.Part)

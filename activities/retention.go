@@ -232,6 +232,20 @@ func (r *Retention) removePages(
 	return nil
 }
 
+// inPages calls page until nothing is left for now, or for about the given time. It rests after each page.
+func inPages(ctx context.Context, most time.Duration, page func() (more bool, err error)) error {
+	for began := time.Now(); ; {
+		pageBegan := time.Now()
+		if more, err := page(); err != nil || !more || time.Since(began) > most {
+			return err
+		}
+		activity.RecordHeartbeat(ctx)
+		if err := rest(ctx, pageBegan); err != nil {
+			return err
+		}
+	}
+}
+
 // rest waits after a page, until the activity's context ends at the latest.
 func rest(ctx context.Context, pageBegan time.Time) error {
 	wait := time.NewTimer(min(restPerPage*time.Since(pageBegan), longestRest))

@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	"go.temporal.io/sdk/activity"
-
 	"earshot/internal/failpoint"
 	"earshot/internal/publicid"
 	"earshot/internal/subjects"
@@ -44,19 +42,14 @@ func (p SubjectProgress) Running() bool { return p.Status == "running" }
 // ContinueSubjectRequest works page by page for about subjectTime, and rests after each page as the
 // retention does. A retry doesn't repeat committed pages.
 func (s *Subjects) ContinueSubjectRequest(ctx context.Context, p SubjectParams) (SubjectProgress, error) {
-	for began := time.Now(); ; {
-		pageBegan := time.Now()
+	var progress SubjectProgress
+	err := inPages(ctx, subjectTime, func() (more bool, err error) {
 		now, err := s.subjects.Continue(ctx, p.Request)
-		progress := SubjectProgress(now)
+		progress = SubjectProgress(now)
 		if err == nil {
 			failpoint.Hit(failpoint.AfterSubjectPage)
 		}
-		if err != nil || !progress.Running() || progress.Wait || time.Since(began) > subjectTime {
-			return progress, err
-		}
-		activity.RecordHeartbeat(ctx)
-		if err := rest(ctx, pageBegan); err != nil {
-			return progress, err
-		}
-	}
+		return progress.Running() && !progress.Wait, err
+	})
+	return progress, err
 }

@@ -23,7 +23,10 @@ func SweepOutbox(ctx workflow.Context, p activities.SweepParams) (activities.Swe
 	// A run that was terminated before its first claim looks as if it had never been started. If this
 	// activity fails, such a run's deliveries start once more.
 	terminated := workflow.ExecuteActivity(summarized(ctx, endTerminatedRound, "terminated runs"), activities.EndTerminatedName)
-	parts := activities.SweepParts()
+	parts, err := sweepParts(ctx)
+	if err != nil {
+		return activities.SweepResult{}, err
+	}
 	others := make([]workflow.Future, 0, len(parts)-1)
 	for _, part := range parts[1:] {
 		of := p
@@ -42,6 +45,15 @@ func SweepOutbox(ctx workflow.Context, p activities.SweepParams) (activities.Swe
 		result.Add(part)
 	}
 	return result, errors.Join(failed...)
+}
+
+// sweepParts returns the parts of a run.
+func sweepParts(ctx workflow.Context) (parts []string, err error) {
+	if !listsItsParts(ctx) {
+		return []string{"deliveries", "entries", "recoveries", "subject requests", "backfills", "streaks", "interactions", "subscribers"}, nil
+	}
+	err = workflow.SideEffect(ctx, func(workflow.Context) any { return activities.SweepParts() }).Get(&parts)
+	return parts, err
 }
 
 func summarized(ctx workflow.Context, options workflow.ActivityOptions, summary string) workflow.Context {

@@ -34,6 +34,11 @@ func sweepsByParts(ctx workflow.Context) bool {
 	return workflow.GetVersion(ctx, "sweep-parts", workflow.DefaultVersion, 1) >= 1
 }
 
+// listsItsParts: the history has the names of the sweep's parts, so that a release can add a part.
+func listsItsParts(ctx workflow.Context) bool {
+	return workflow.GetVersion(ctx, "sweep-lists-parts", workflow.DefaultVersion, 1) >= 1
+}
+
 // continuesAsNew: a run of deliver_webhooks with a long history continues as a new one. The version
 // is read only when Temporal suggests a new run, so most histories have no marker. An open run that
 // has already passed such a point keeps its old behavior there.

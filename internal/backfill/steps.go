@@ -179,7 +179,7 @@ func knownOf(ctx context.Context, c *change.Change, people []Person) (map[string
 }
 
 // Sweep finds backfills without a run. A backfill whose run an operator terminated is canceled.
-func (s *Service) Sweep() jobs.Sweep { return jobs.Sweep{Part: "backfills", Rows: s.overdue} }
+func (s *Service) Sweep() jobs.Sweep { return jobs.Sweep{Rows: s.overdue} }
 
 const overdueSQL = `
 SELECT id, organization_id, created_at FROM contact_backfills

@@ -104,7 +104,7 @@ func (s *Service) Remove(ctx context.Context, id publicid.Interaction) error {
 // Sweep finds interactions without a run whose link was not mailed, or whose time is up. A run that is
 // open is left alone, for example while the mail server is away. There may be many.
 func (s *Service) Sweep() jobs.Sweep {
-	return jobs.Sweep{Part: "interactions", Ask: jobs.ListedRuns, Rows: s.overdue}
+	return jobs.Sweep{Ask: jobs.ListedRuns, Rows: s.overdue}
 }
 
 const overdueSQL = `

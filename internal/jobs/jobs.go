@@ -64,9 +64,7 @@ type Overdue struct {
 
 // Sweep finds the rows of one job that have no run, and sends their requests again.
 type Sweep struct {
-	// Part names the sweep, for operators and in the sweep's workflow.
-	Part string
-	Ask  Ask
+	Ask Ask
 	// Rows returns a page of overdue rows of all organizations: those behind a place, longest overdue
 	// first. The zero place is the start. The grace is how long a row may be overdue.
 	Rows func(ctx context.Context, grace time.Duration, after Overdue, limit int) ([]Overdue, error)

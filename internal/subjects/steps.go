@@ -177,7 +177,7 @@ func (t *step) beginning(ctx context.Context) (uuid.UUID, error) {
 
 // Sweep finds exports and erasures without a run. The run of one that an operator terminated starts again,
 // because a person's right does not end with it.
-func (s *Service) Sweep() jobs.Sweep { return jobs.Sweep{Part: "subject requests", Rows: s.overdue} }
+func (s *Service) Sweep() jobs.Sweep { return jobs.Sweep{Rows: s.overdue} }
 
 const overdueSQL = `
 SELECT id, organization_id, created_at FROM subject_requests

@@ -132,7 +132,7 @@ func (s *Service) due(ctx context.Context, of publicid.Organization, m *Pending,
 
 // Sweep finds organizations without a run whose updates or e-mails for end-users are overdue. A run that
 // waits for the end of a window, or for a mail server, is left alone.
-func (s *Service) Sweep() jobs.Sweep { return jobs.Sweep{Part: "subscribers", Rows: s.overdue} }
+func (s *Service) Sweep() jobs.Sweep { return jobs.Sweep{Rows: s.overdue} }
 
 const overdueSQL = `
 SELECT organization_id FROM (

@@ -172,7 +172,7 @@ func (s *Service) onRecovery(ctx context.Context, id publicid.Recovery,
 
 // SweepRecoveries finds recoveries without a run. A recovery whose run an operator terminated is stopped.
 func (s *Service) SweepRecoveries() jobs.Sweep {
-	return jobs.Sweep{Part: "recoveries", Rows: s.overdueRecoveries}
+	return jobs.Sweep{Rows: s.overdueRecoveries}
 }
 
 const overdueRecoveriesSQL = `

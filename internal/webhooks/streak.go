@@ -141,7 +141,7 @@ func endStreak(c *change.Change, hook *db.Webhook) {
 
 // SweepStreaks finds streaks that are long enough to disable their webhook, but whose signal was lost.
 func (s *Service) SweepStreaks() jobs.Sweep {
-	return jobs.Sweep{Part: "streaks", Ask: jobs.NoRuns, Rows: s.overdueStreaks}
+	return jobs.Sweep{Ask: jobs.NoRuns, Rows: s.overdueStreaks}
 }
 
 const overdueStreaksSQL = `
