@@ -1,6 +1,7 @@
 package change
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime/debug"
@@ -295,14 +296,15 @@ func (b *Batch[In, R]) run(ctx context.Context, waits bool, entries []*entry[In,
 }
 
 // apply makes the changes of entries whose keys are free. It returns their events and answers. The first
-// try assumes that all keys are free, because then the look for them costs no round trip. If one is
-// taken, that try is rolled back.
+// try of a change that does not wait assumes that all keys are free, because then the look for them costs no
+// round trip. If one is taken, that try is rolled back.
 func (b *Batch[In, R]) apply(
-	ctx context.Context, c *Change, entries []*entry[In, R], look store.TakenKeys, outcomes []outcome[R], causes map[publicid.Event]int,
+	ctx context.Context, c *Change, entries []*entry[In, R], looked store.TakenKeys, outcomes []outcome[R], causes map[publicid.Event]int,
 ) (last store.AtCommit, err error) {
 	var taken map[[32]byte]error
-	if c.Again {
-		if taken, err = look(ctx); err != nil {
+	assumed := !c.Again && !c.Waits
+	if !assumed {
+		if taken, err = looked(ctx); err != nil {
 			return last, err
 		}
 	}
@@ -314,12 +316,12 @@ func (b *Batch[In, R]) apply(
 			in[n] = entries[i].in
 		}
 		results, err = b.write.Apply(ctx, c, in)
-		if !c.Again {
-			if taken, missing := look(ctx); missing != nil {
-				return last, missing
-			} else if len(taken) > 0 {
+		if assumed {
+			taken, failed := looked(ctx)
+			if len(taken) > 0 {
 				return last, store.ErrAgain
 			}
+			err = cmp.Or(err, failed)
 		}
 		if err != nil {
 			return last, err

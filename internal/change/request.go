@@ -80,9 +80,9 @@ func run[R any](ctx context.Context, r *Runner, caller *Caller, q Request[R], fn
 		keys = []Key{*q.Key}
 	}
 	c, of := &Change{}, caller.Organization.ID
-	made, err := r.store.InTxWithRides(ctx, of, keys, func(tx *db.Tx, look store.TakenKeys) (last store.AtCommit, err error) {
+	made, err := r.store.InTxWithRides(ctx, of, keys, func(tx *db.Tx, looked store.TakenKeys) (last store.AtCommit, err error) {
 		if q.Key != nil {
-			if taken, err := look(ctx); err != nil {
+			if taken, err := looked(ctx); err != nil {
 				return last, err
 			} else if taken[q.Key.ID] != nil {
 				return last, r.taken(*q.Key, taken[q.Key.ID])

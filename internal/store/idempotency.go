@@ -16,8 +16,8 @@ import (
 
 // This file stores the records of idempotency keys with hand-written SQL. A record holds the answer
 // to a change and is written in the change's transaction. A repeated request gets the same answer
-// and changes nothing. The look-up costs no round trip, because it is sent with BEGIN, and the
-// insert is sent with COMMIT. Records belong to the organization of the transaction.
+// and changes nothing. The look-up is sent with BEGIN, and the insert with
+// COMMIT. Records belong to the organization of the transaction.
 
 // IdempotencyRetention is the time for which a record is valid.
 const IdempotencyRetention = 24 * time.Hour

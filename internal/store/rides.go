@@ -9,6 +9,7 @@ import (
 	entsql "entgo.io/ent/dialect/sql"
 	"github.com/go-faster/errors"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"earshot/ent/db"
@@ -62,17 +63,24 @@ type eachRowKey struct{}
 // look runs a hand-written query in a transaction of InTx, and passes its rows to read. The query shares
 // a round trip with the statements before it that wait, for example BEGIN.
 func look(ctx context.Context, tx *db.Tx, read func(pgx.Rows) error, query string, args ...any) error {
-	ran, err := tx.ExecContext(context.WithValue(ctx, eachRowKey{}, read), query, args...)
+	// pgx also calls for a query that failed, with rows that only have the error.
+	unlessFailed := func(rows pgx.Rows) error {
+		if err := rows.Err(); err != nil {
+			return err
+		}
+		return read(rows)
+	}
+	ran, err := tx.ExecContext(context.WithValue(ctx, eachRowKey{}, unlessFailed), query, args...)
 	if err == nil && ran != looked {
 		err = errors.New("the transaction is not one of InTx")
 	}
 	return err
 }
 
-// eachRow is for look. It scans the columns of each row and calls one.
-func eachRow(columns []any, one func()) func(pgx.Rows) error {
+// eachRow is for look. It scans each row into the destinations, which the next row overwrites, and calls one.
+func eachRow(destinations []any, one func()) func(pgx.Rows) error {
 	return func(rows pgx.Rows) error {
-		_, err := pgx.ForEachRow(rows, columns, func() error { one(); return nil })
+		_, err := pgx.ForEachRow(rows, destinations, func() error { one(); return nil })
 		return err
 	}
 }
@@ -83,9 +91,9 @@ var looked stdsql.Result = driver.ResultNoRows
 // withCommitKey marks the context of a statement that may ride with COMMIT.
 type withCommitKey struct{}
 
-// WithCommit marks an insert or an update whose result the change does not need, also one through Ent. In
-// InTxWithRides it is sent with the next statement that has no mark, which is usually the commit. Its
-// error is then the error of that statement.
+// WithCommit marks an insert or an update whose result the change does not need, also one through Ent. It
+// is sent with the next statement that has no mark, which is usually the commit. Its error is then the
+// error of that statement.
 func WithCommit(ctx context.Context) context.Context {
 	return context.WithValue(ctx, withCommitKey{}, true)
 }
@@ -120,8 +128,10 @@ type riddenTx struct {
 	// keys, and those that were marked by WithCommit.
 	waiting pgx.Batch
 	begun   bool
-	last    AtCommit
-	made    []DeliveryRow
+	// failed is the error of a batch. BEGIN may have been in it, so nothing more is sent.
+	failed error
+	last   AtCommit
+	made   []DeliveryRow
 	// ctx is for the commit, because Ent passes none.
 	ctx  context.Context
 	over bool
@@ -130,19 +140,19 @@ type riddenTx struct {
 // send sends statements together on the transaction's connection.
 func (t *riddenTx) send(ctx context.Context, statements *pgx.Batch) error {
 	t.begun = true
-	return t.conn.Raw(func(conn any) error {
+	t.failed = t.conn.Raw(func(conn any) error {
 		return conn.(*stdlib.Conn).Conn().SendBatch(ctx, statements).Close()
 	})
+	return t.failed
 }
 
 // taken is for fn of InTxWithRides.
 func (t *riddenTx) taken(ctx context.Context) (map[[32]byte]error, error) {
+	var err error
 	if !t.begun && len(t.look.keys) > 0 {
-		if err := t.sendWaiting(ctx); err != nil {
-			return nil, errors.Wrap(err, "look for the idempotency keys")
-		}
+		err = t.sendWaiting(ctx)
 	}
-	return t.look.Taken(), nil
+	return t.look.Taken(), err
 }
 
 // wait adds a marked statement to those that wait. It returns false for other statements, after it has
@@ -150,14 +160,14 @@ func (t *riddenTx) taken(ctx context.Context) (map[[32]byte]error, error) {
 func (t *riddenTx) wait(ctx context.Context, query string, args []any) (waits bool, err error) {
 	if ctx.Value(withCommitKey{}) != nil {
 		t.waiting.Queue(query, args...)
-		return true, nil
+		return true, t.failed
 	}
 	return false, t.sendWaiting(ctx)
 }
 
 func (t *riddenTx) sendWaiting(ctx context.Context) error {
-	if t.waiting.Len() == 0 {
-		return nil
+	if t.failed != nil || t.waiting.Len() == 0 {
+		return t.failed
 	}
 	waiting := t.waiting
 	t.waiting = pgx.Batch{}
@@ -200,7 +210,7 @@ func (t *riddenTx) ExecContext(ctx context.Context, query string, args ...any) (
 	return t.Conn.ExecContext(ctx, query, args...)
 }
 
-// QueryContext is for hand-written queries of other packages and rarer ones.
+// QueryContext is for hand-written queries that do not use look.
 func (t *riddenTx) QueryContext(ctx context.Context, query string, args ...any) (*stdsql.Rows, error) {
 	if err := t.sendWaiting(ctx); err != nil {
 		return nil, err
@@ -224,6 +234,9 @@ func (t *riddenTx) Commit() error {
 	if t.over {
 		return stdsql.ErrTxDone
 	}
+	if t.failed != nil {
+		return t.failed
+	}
 	statements := &t.waiting
 	if len(t.last.Events) > 0 {
 		queueEvents(statements, t.of, t.last, &t.made)
@@ -231,7 +244,12 @@ func (t *riddenTx) Commit() error {
 	if len(t.last.Answers) > 0 {
 		queueRecords(statements, t.of, t.last.Answers)
 	}
-	statements.Queue("COMMIT")
+	statements.Queue("COMMIT").Exec(func(did pgconn.CommandTag) error {
+		if did.String() == "ROLLBACK" { // a statement had failed before
+			return pgx.ErrTxCommitRollback
+		}
+		return nil
+	})
 	err := t.send(t.ctx, statements)
 	if err != nil {
 		_ = t.Rollback()

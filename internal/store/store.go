@@ -231,7 +231,9 @@ func (s *Store) once(ctx context.Context, fn func(tx *db.Tx) error) error {
 		// The commit would not be sent, so it is certain that nothing was changed.
 		return errors.Wrap(err, "commit")
 	}
-	if err := tx.Commit(); err != nil {
+	if err := tx.Commit(); errors.Is(err, pgx.ErrTxCommitRollback) {
+		return errors.Wrap(err, "commit") // it is certain that nothing was changed
+	} else if err != nil {
 		return errors.Wrap(&unknownOutcome{err}, "commit")
 	}
 	return nil

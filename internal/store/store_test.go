@@ -1,12 +1,14 @@
 package store_test
 
 import (
+	"context"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/go-faster/errors"
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -42,6 +44,48 @@ func TestAnErrorTakesTheTransactionBack(t *testing.T) {
 	n, err := s.Client().Board.Query().Count(ctx)
 	require.NoError(t, err)
 	require.Zero(t, n)
+}
+
+func TestAQueryThatFailsInTheRoundTripOfBEGINReturnsItsError(t *testing.T) {
+	t.Parallel()
+	url := testkit.ImpatientDatabase(t)
+	s, err := store.Open(store.Options{URL: url})
+	require.NoError(t, err)
+	t.Cleanup(s.Close)
+	ctx, organization := newOrganization(t, s)
+	c, err := pgx.Connect(t.Context(), url)
+	require.NoError(t, err)
+	defer func() { _ = c.Close(context.WithoutCancel(t.Context())) }()
+	_, err = c.Exec(t.Context(), "BEGIN; LOCK TABLE contacts, posts IN ACCESS EXCLUSIVE MODE")
+	require.NoError(t, err)
+	for range 2 { // the second time, the statement is prepared, and fails before its first row
+		for name, look := range map[string]func(tx *db.Tx) error{
+			"contacts": func(tx *db.Tx) error {
+				_, err := store.LockContacts(ctx, tx, organization, []string{"x"}, 0, false)
+				return err
+			},
+			"posts": func(tx *db.Tx) error {
+				_, err := store.LockVotables(ctx, tx, organization, []publicid.Post{publicid.NewPost()}, false)
+				return err
+			},
+		} {
+			err := s.InTx(ctx, look)
+			require.True(t, store.Unavailable(err), "%s: %v", name, err)
+		}
+	}
+}
+
+func TestACommitOfATransactionThatHasFailedIsAnError(t *testing.T) {
+	t.Parallel()
+	s := testkit.Store(t)
+	ctx, _ := newOrganization(t, s)
+	err := s.InTx(ctx, func(tx *db.Tx) error {
+		_, failed := tx.ExecContext(ctx, "SELECT 1/0")
+		require.Error(t, failed)
+		return nil
+	})
+	require.ErrorIs(t, err, pgx.ErrTxCommitRollback)
+	require.False(t, store.Unknown(err), "it is certain that nothing was changed")
 }
 
 func TestAPanicTakesTheTransactionBackAndFreesTheConnection(t *testing.T) {
