@@ -17,6 +17,8 @@ type Link struct {
 	mu    sync.Mutex
 	conns []net.Conn
 	last  []byte
+	// ending is locked while the database completes the last batch of a connection that is cut.
+	ending sync.Mutex
 }
 
 // NewLink returns a link and the database's URL through it.
@@ -34,7 +36,11 @@ func NewLink(t testing.TB, database string) (*Link, string) {
 			if err != nil {
 				return
 			}
+			// pgx opens a connection to cancel the statement of a connection that was cut. It has to wait until
+			// the statement has ended.
+			l.ending.Lock()
 			far, err := net.Dial("tcp", server)
+			l.ending.Unlock()
 			if err != nil {
 				_ = near.Close()
 				continue
@@ -103,9 +109,11 @@ func (l *Link) forward(far net.Conn, near io.Reader) {
 			// A database whose connection is reset may drop what it has not read. So this end is only
 			// closed for writing, and the answer is read and dropped.
 			l.forget(far)
+			l.ending.Lock()
 			l.Cut()
 			_ = far.(*net.TCPConn).CloseWrite()
 			_, _ = io.Copy(io.Discard, far)
+			l.ending.Unlock()
 			return
 		}
 	}
