@@ -85,8 +85,8 @@ type swept struct {
 	Subscribers  *subscribers.Service
 }
 
-// sweeps are the sweeps of jobs by the part of the sweep's workflow, the most urgent first. A new part
-// needs no version of the workflow.
+// sweeps lists the parts of the sweep after the deliveries, the most urgent first, each with the sweep of its
+// job. A new part needs no version of the workflow.
 var sweeps = []struct {
 	part string
 	of   func(swept) jobs.Sweep

@@ -174,7 +174,7 @@ func (o *Outbox) sweepPart(ctx context.Context, p SweepParams) (result SweepResu
 	} else {
 		at := slices.Index(SweepParts(), p.Part)
 		if at < 0 {
-			return result, errors.Errorf("a newer release has the part %q", p.Part) // a worker of that release retries it
+			return result, errors.Errorf("this release has no part %q", p.Part) // a worker of another release retries it
 		}
 		err = o.sweepJob(ctx, sweeps[at-1].of(o.swept), p.grace(), &result)
 	}
