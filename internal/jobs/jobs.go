@@ -66,6 +66,7 @@ type Overdue struct {
 type Sweep struct {
 	Ask Ask
 	// Rows returns a page of overdue rows of all organizations: those behind a place, longest overdue
-	// first. The zero place is the start. The grace is how long a row may be overdue.
+	// first. The zero place is the start. The grace is how long a row may be overdue;
+	// a job whose runs take longer to begin waits for longer.
 	Rows func(ctx context.Context, grace time.Duration, after Overdue, limit int) ([]Overdue, error)
 }

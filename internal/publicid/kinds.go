@@ -157,7 +157,7 @@ func NewEvent() Event { return Event{fresh[eventKind]()} }
 func NewDelivery() Delivery { return Delivery{fresh[deliveryKind]()} }
 
 // DeliveryAt returns a lower bound for the ids of all deliveries that are made at or after a time.
-// The time counts to the millisecond.
+// The time counts to the millisecond. Another kind gets such a function with its first user.
 func DeliveryAt(at time.Time) Delivery { return Delivery{firstAt[deliveryKind](at)} }
 
 // EventAt is DeliveryAt for events.
