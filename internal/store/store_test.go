@@ -49,29 +49,31 @@ func TestAnErrorTakesTheTransactionBack(t *testing.T) {
 func TestAQueryThatFailsInTheRoundTripOfBEGINReturnsItsError(t *testing.T) {
 	t.Parallel()
 	url := testkit.ImpatientDatabase(t)
-	s, err := store.Open(store.Options{URL: url})
+	s, err := store.Open(store.Options{URL: url, MaxConns: 1})
 	require.NoError(t, err)
 	t.Cleanup(s.Close)
 	ctx, organization := newOrganization(t, s)
+	looks := map[string]func(tx *db.Tx) error{
+		"contacts": func(tx *db.Tx) error {
+			_, err := store.LockContacts(ctx, tx, organization, []string{"x"}, 0, false)
+			return err
+		},
+		"posts": func(tx *db.Tx) error {
+			_, err := store.LockVotables(ctx, tx, organization, []publicid.Post{publicid.NewPost()}, false)
+			return err
+		},
+	}
+	for name, look := range looks {
+		require.NoError(t, s.InTx(ctx, look), name) // the connection keeps the prepared statement, so the next one fails before its first row
+	}
 	c, err := pgx.Connect(t.Context(), url)
 	require.NoError(t, err)
 	defer func() { _ = c.Close(context.WithoutCancel(t.Context())) }()
 	_, err = c.Exec(t.Context(), "BEGIN; LOCK TABLE contacts, posts IN ACCESS EXCLUSIVE MODE")
 	require.NoError(t, err)
-	for range 2 { // the second time, the statement is prepared, and fails before its first row
-		for name, look := range map[string]func(tx *db.Tx) error{
-			"contacts": func(tx *db.Tx) error {
-				_, err := store.LockContacts(ctx, tx, organization, []string{"x"}, 0, false)
-				return err
-			},
-			"posts": func(tx *db.Tx) error {
-				_, err := store.LockVotables(ctx, tx, organization, []publicid.Post{publicid.NewPost()}, false)
-				return err
-			},
-		} {
-			err := s.InTx(ctx, look)
-			require.True(t, store.Unavailable(err), "%s: %v", name, err)
-		}
+	for name, look := range looks {
+		err := s.InTx(ctx, look)
+		require.True(t, store.Unavailable(err), "%s: %v", name, err)
 	}
 }
 
