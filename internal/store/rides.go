@@ -42,7 +42,7 @@ func (s *Store) InTxWithRides(
 		own := &riddenTx{of: of, ctx: ctx}
 		own.waiting.Queue("BEGIN")
 		if len(keys) > 0 {
-			own.look.queue(&own.waiting, of, keys)
+			own.keys.queue(&own.waiting, of, keys)
 		}
 		err := s.once(context.WithValue(ctx, riddenTxKey{}, own), func(tx *db.Tx) (err error) {
 			own.last, err = fn(tx, own.taken)
@@ -63,7 +63,7 @@ type eachRowKey struct{}
 // look runs a hand-written query in a transaction of InTx, and passes its rows to read. The query shares
 // a round trip with the statements before it that wait, for example BEGIN.
 func look(ctx context.Context, tx *db.Tx, read func(pgx.Rows) error, query string, args ...any) error {
-	// pgx also calls for a query that failed, with rows that only have the error.
+	// pgx also passes the rows of a query that failed. They only have the error.
 	unlessFailed := func(rows pgx.Rows) error {
 		if err := rows.Err(); err != nil {
 			return err
@@ -123,7 +123,7 @@ type riddenTx struct {
 	entsql.Conn
 	conn *stdsql.Conn
 	of   publicid.Organization
-	look KeyLook
+	keys KeyLook
 	// waiting are statements whose result nobody needs yet, in their order: BEGIN with the look for the
 	// keys, and those that were marked by WithCommit.
 	waiting pgx.Batch
@@ -149,10 +149,10 @@ func (t *riddenTx) send(ctx context.Context, statements *pgx.Batch) error {
 // taken is for fn of InTxWithRides.
 func (t *riddenTx) taken(ctx context.Context) (map[[32]byte]error, error) {
 	var err error
-	if !t.begun && len(t.look.keys) > 0 {
+	if !t.begun && len(t.keys.keys) > 0 {
 		err = t.sendWaiting(ctx)
 	}
-	return t.look.Taken(), err
+	return t.keys.Taken(), err
 }
 
 // wait adds a marked statement to those that wait. It returns false for other statements, after it has
