@@ -8,7 +8,6 @@ import (
 	"go.temporal.io/sdk/activity"
 
 	"earshot/internal/failpoint"
-	"earshot/internal/feedback"
 	"earshot/internal/store"
 )
 
@@ -29,16 +28,15 @@ const (
 
 // Retention removes rows that are older than the deployment's limits.
 type Retention struct {
-	store    *store.Store
-	feedback *feedback.Service
-	keep     time.Duration
-	count    *Counts
-	log      *slog.Logger
+	store *store.Store
+	keep  time.Duration
+	count *Counts
+	log   *slog.Logger
 }
 
 // NewRetention makes the activity. Rows are kept for the duration keep; 0 keeps them forever.
-func NewRetention(s *store.Store, f *feedback.Service, keep time.Duration, counts *Counts, log *slog.Logger) *Retention {
-	return &Retention{store: s, feedback: f, keep: keep, count: counts, log: log}
+func NewRetention(s *store.Store, keep time.Duration, counts *Counts, log *slog.Logger) *Retention {
+	return &Retention{store: s, keep: keep, count: counts, log: log}
 }
 
 // RemoveResult counts the removed rows.
@@ -151,9 +149,7 @@ func (r *Retention) RemoveExpired(ctx context.Context) (RemoveResult, error) {
 			"subjectRequests", p.Result.SubjectRequests, "networks", p.Result.Networks,
 			"firstMails", p.Result.FirstMails, "unfinished", p.Result.Unfinished)
 	}
-	// HashAuthors removes nothing. It runs here because it is the only other periodic job for a
-	// single process. Programs of the previous release write rows without a hash while they run.
-	return p.Result, r.feedback.HashAuthors(ctx)
+	return p.Result, nil
 }
 
 // removeDeleted removes deleted webhooks with all their rows.

@@ -176,9 +176,9 @@ func (s *stack) comments(ctx context.Context, o options) (measured, error) {
 	return m, s.noDeliveries(ctx, s.organization, since)
 }
 
-// list reads one page repeatedly. The first answer must have the posts that the statement wanted
+// search reads the first page of a search repeatedly. The first answer must have the posts that the statement wanted
 // returns.
-func (s *stack) list(ctx context.Context, o options, query, wanted string) (measured, error) {
+func (s *stack) search(ctx context.Context, o options, query, wanted string) (measured, error) {
 	first, again, err := s.seeded.sameEachTime(ctx, s.seeded.postsPath(query))
 	if err != nil {
 		return measured{}, err
@@ -193,13 +193,18 @@ func (s *stack) list(ctx context.Context, o options, query, wanted string) (meas
 // fills this many pages.
 const differentPages = 60
 
-// listPages reads different pages of one list, so that no two concurrent reads share a result.
+// listPages reads different pages of one list. The first page must have the newest posts.
 func (s *stack) listPages(ctx context.Context, o options) (measured, error) {
 	reads, cursor := make([]operation, differentPages), ""
 	for i := range reads {
 		first, again, err := s.seeded.sameEachTime(ctx, s.seeded.postsPath(cursor))
 		if err != nil {
 			return measured{}, err
+		}
+		if i == 0 {
+			if err := s.listIs(ctx, first, newest); err != nil {
+				return measured{}, err
+			}
 		}
 		var page struct {
 			Data       []struct{ ID string }

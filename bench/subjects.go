@@ -56,7 +56,6 @@ const (
 	voteMany          = "vote, each of another voter, on a post with all seeded votes"
 	commentOne        = "comment, all on one post"
 	listPosts         = "list 30 posts"
-	listPages         = "list 30 posts, each another page"
 	searchTitles      = "search a frequent word"
 	searchTexts       = "search a word of all texts and no title"
 	getPost           = "get one post"
@@ -146,21 +145,20 @@ func (s *stack) rest(o options) []subject {
 			return s.identifyBatches(ctx, o, 1, true)
 		}},
 		{name: listPosts, floors: []string{floorList}, seeded: true, run: func(ctx context.Context) (measured, error) {
-			return s.list(ctx, o, "", newest)
+			return s.listPages(ctx, o)
 		}},
-		{name: listPages, floors: []string{listPosts}, seeded: true, run: func(ctx context.Context) (measured, error) { return s.listPages(ctx, o) }},
 		{name: searchTitles, floors: []string{floorSearch}, seeded: true, run: func(ctx context.Context) (measured, error) {
-			return s.list(ctx, o, "&q="+wordOfTitles, fmt.Sprintf(found, "title", wordOfTitles))
+			return s.search(ctx, o, "&q="+wordOfTitles, fmt.Sprintf(found, "title", wordOfTitles))
 		}},
 		{name: searchTexts, floors: []string{floorSearch}, seeded: true, run: func(ctx context.Context) (measured, error) {
-			return s.list(ctx, o, "&q="+wordOfTexts, fmt.Sprintf(found, "words", wordOfTexts))
+			return s.search(ctx, o, "&q="+wordOfTexts, fmt.Sprintf(found, "words", wordOfTexts))
 		}},
 		{name: getPost, floors: []string{floorGet}, seeded: true, run: func(ctx context.Context) (measured, error) { return s.getPosts(ctx, o) }},
 		// The ratio shows the cost that HTML adds to the same list.
 		{name: publicPage, floors: []string{listPosts}, seeded: true, run: func(ctx context.Context) (measured, error) {
 			return s.readPages(ctx, o, 1)
 		}},
-		{name: publicPages, floors: []string{listPages}, seeded: true, run: func(ctx context.Context) (measured, error) {
+		{name: publicPages, floors: []string{listPosts}, seeded: true, run: func(ctx context.Context) (measured, error) {
 			return s.readPages(ctx, o, 2*publicPagesASecond)
 		}},
 	}

@@ -11,7 +11,6 @@ import (
 	"earshot/activities"
 	"earshot/dispatch"
 	"earshot/internal/config"
-	"earshot/internal/feedback"
 	"earshot/internal/mail"
 	"earshot/internal/seal"
 	"earshot/internal/send"
@@ -53,8 +52,8 @@ var Module = fx.Module("worker",
 			return d
 		},
 		func(d *dispatch.Dispatcher) activities.Engine { return d },
-		func(s *store.Store, f *feedback.Service, set config.Config, counts *activities.Counts, log *slog.Logger) *activities.Retention {
-			return activities.NewRetention(s, f, set.Retention, counts, log)
+		func(s *store.Store, set config.Config, counts *activities.Counts, log *slog.Logger) *activities.Retention {
+			return activities.NewRetention(s, set.Retention, counts, log)
 		},
 		func(set config.Config, log *slog.Logger) Options {
 			return Options{Drain: set.DrainTimeout, Log: log, Version: version(set)}

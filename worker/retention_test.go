@@ -115,24 +115,6 @@ func TestADeletedWebhookAndItsLogAreRemovedEvenWithUnlimitedRetention(t *testing
 	require.Equal(t, http.StatusCreated, kept.replay(t))
 }
 
-func TestTheRetentionHashesTheAuthorsThatAnOlderProgramDidNot(t *testing.T) {
-	t.Parallel()
-	app := apptest.Start(t, apptest.Options{Worker: true})
-	n := app.Tenant(t)
-	board := n.ID(t, "/v1/boards", map[string]any{"name": "Ideas"})
-	post := n.ID(t, "/v1/boards/"+board+"/posts", map[string]any{"title": "x"})
-	n.Make(t, http.MethodPost, "/v1/posts/"+post+"/votes", nil)
-	c := connect(t, app.Config.DatabaseURL)
-	var hash, again []byte
-	require.NoError(t, c.QueryRow(t.Context(), "SELECT email_hash FROM votes").Scan(&hash))
-	_, err := c.Exec(t.Context(), "UPDATE votes SET email_hash = NULL") // as an older program writes them
-	require.NoError(t, err)
-	removed(t, removal(t, app))
-	require.NoError(t, c.QueryRow(t.Context(), "SELECT email_hash FROM votes").Scan(&again))
-	require.NotEmpty(t, hash)
-	require.Equal(t, hash, again)
-}
-
 func connect(t *testing.T, database string) *pgx.Conn {
 	t.Helper()
 	c, err := pgx.Connect(t.Context(), database)

@@ -56,9 +56,5 @@ func (Comment) Indexes() []ent.Index {
 		index.Fields("organization_id", "id").Unique(),
 		index.Fields("organization_id", "email_hash").Annotations(entsql.IndexWhere("email_hash IS NOT NULL")),
 		index.Fields("contact_id").Annotations(entsql.IndexWhere("contact_id IS NOT NULL")),
-		// Members' comments from releases without email_hash. The index is empty once the service has
-		// filled the hashes in.
-		index.Fields("id").StorageKey("comment_without_hash").
-			Annotations(entsql.IndexWhere("email_hash IS NULL AND author_user_id IS NOT NULL")),
 	}
 }

@@ -54,9 +54,5 @@ func (Vote) Indexes() []ent.Index {
 		index.Fields("contact_id", "post_id").Unique().Annotations(entsql.IndexWhere("contact_id IS NOT NULL")),
 		index.Fields("post_id", "id"),
 		index.Fields("organization_id", "email_hash").Annotations(entsql.IndexWhere("email_hash IS NOT NULL")),
-		// Members' votes from releases without email_hash. The index is empty once the service has
-		// filled the hashes in.
-		index.Fields("id").StorageKey("vote_without_hash").
-			Annotations(entsql.IndexWhere("email_hash IS NULL AND user_id IS NOT NULL")),
 	}
 }

@@ -104,8 +104,11 @@ func insertComments(ctx context.Context, c *change.Change, comments []*db.Commen
 	for i, row := range comments {
 		rows[i] = c.Comment.Create().
 			SetID(row.ID).SetPostID(row.PostID).SetNillableParentID(row.ParentID).SetBodyText(row.BodyText).
-			SetNillableAuthorUserID(row.AuthorUserID).SetNillableContactID(row.ContactID).SetEmailHash(*row.EmailHash).
+			SetNillableAuthorUserID(row.AuthorUserID).SetNillableContactID(row.ContactID).
 			SetCreatedAt(row.CreatedAt).SetUpdatedAt(row.UpdatedAt)
+		if row.EmailHash != nil {
+			rows[i].SetEmailHash(*row.EmailHash)
+		}
 		if row.BodyJSON != nil {
 			rows[i].SetBodyJSON(row.BodyJSON)
 		}
@@ -131,11 +134,6 @@ func (s *Service) writtenBy(ctx context.Context, c *change.Change, row *db.Comme
 		return err
 	}
 	row.AuthorUserID, row.ContactID, row.EmailHash = &author.ID, &found.ID, contactsHash(found)
-	if row.EmailHash == nil {
-		// The contact has no address. Set a hash all the same, so that HashAuthors skips the row.
-		hash := s.emailHash(author.Email)
-		row.EmailHash = &hash
-	}
 	return nil
 }
 

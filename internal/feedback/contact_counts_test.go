@@ -1,20 +1,14 @@
 package feedback_test
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"testing"
-	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"earshot/ent/db"
 	"earshot/ent/db/comment"
 	"earshot/ent/db/user"
-	"earshot/internal/testkit"
-	"earshot/internal/testkit/apptest"
 )
 
 func TestTheActivityOfAMemberCountsForTheContactWithItsAddress(t *testing.T) {
@@ -82,53 +76,4 @@ func memberTwins(t *testing.T, n *tenant) {
 		require.Equal(t, http.StatusOK, member.Do(t, http.MethodPost, post+"/votes", nil).Status)
 	}
 	require.Equal(t, "2 0", counts())
-}
-
-// Rows written by an older release have no address hash. The database cannot compute it, because it
-// does not have the key.
-func TestOldRowsOfMembersCountAfterTheServiceHashesTheirAddresses(t *testing.T) {
-	t.Parallel()
-	app := apptest.Start(t, apptest.Options{})
-	n := &tenant{app.Tenant(t)}
-	ada, counts := n.ada(t)
-	post := n.Post(t)
-	ada.ID(t, post+"/votes", nil)
-	n.ID(t, post+"/votes", nil)
-	n.anonymousVote(t, post, "bo")
-	n.Make(t, http.MethodDelete, "/v1/comments/"+ada.Comment(t, post, ""), nil)
-	ctx, client := n.Context(t.Context()), app.Store.Client()
-	const old = 1200 // more than two pages
-	rows := make([]*db.CommentCreate, old)
-	for i := range rows {
-		rows[i] = client.Comment.Create().SetPostID(postOf(t, post)).SetAuthorUserID(ada.Owner.ID).SetBodyText("x")
-	}
-	client.Comment.CreateBulk(rows...).ExecX(ctx)
-	forget(t, app)
-	require.Equal(t, "0 0", counts())
-
-	halfway, stop := context.WithCancel(t.Context())
-	stop()
-	require.ErrorIs(t, app.Feedback.HashAuthors(halfway), context.Canceled)
-	require.NoError(t, app.Feedback.HashAuthors(t.Context()))
-	require.Equal(t, fmt.Sprint("1 ", old), counts())
-	require.Equal(t, old, client.Comment.Query().Where(comment.EmailHashNotNil()).CountX(ctx), "a tombstone gets none")
-
-	forget(t, app)
-	apptest.Start(t, apptest.Options{DatabaseURL: app.Config.DatabaseURL})
-	require.Eventually(t, func() bool { return counts() == fmt.Sprint("1 ", old) }, testkit.Wait, 10*time.Millisecond)
-}
-
-// forget removes the hashes from members' votes and comments.
-func forget(t *testing.T, app *apptest.App) {
-	t.Helper()
-	c, err := pgx.Connect(t.Context(), app.Config.DatabaseURL)
-	require.NoError(t, err)
-	defer func() { _ = c.Close(context.Background()) }()
-	for _, statement := range []string{
-		"UPDATE votes SET email_hash = NULL WHERE user_id IS NOT NULL",
-		"UPDATE comments SET email_hash = NULL WHERE author_user_id IS NOT NULL",
-	} {
-		_, err = c.Exec(t.Context(), statement)
-		require.NoError(t, err)
-	}
 }

@@ -31,7 +31,7 @@ func (s *Service) Posts(ctx context.Context, on publicid.Board, q PostQuery) (pa
 	if in.sort == sortUpdated {
 		return s.changedPosts(ctx, &on, in)
 	}
-	found, place, err := s.sharedPage(ctx, on, in)
+	found, place, err := s.postPlaces(ctx, on, in)
 	if err != nil {
 		return page.Page[*Post]{}, errors.Wrap(err, "list posts")
 	}

@@ -3,15 +3,12 @@
 package feedback
 
 import (
-	"context"
 	"log/slog"
 	"time"
 
 	"earshot/ent/db"
-	"earshot/internal/batch"
 	"earshot/internal/change"
 	"earshot/internal/contacts"
-	"earshot/internal/publicid"
 	"earshot/internal/store"
 )
 
@@ -36,17 +33,11 @@ type Service struct {
 	posts    *change.Batch[wantedPost, *Post]
 	votes    *change.Batch[newVote, *CastVote]
 	comments *change.Batch[wantedComment, *db.Comment]
-	reads    *batch.Keyed[publicid.Organization, publicid.Post, *store.ListedPost]
-	pages    *batch.Keyed[pageKey, checkedPostQuery, placedPage]
 }
 
 // maxSharedBodyBytes is the largest body that is written in a shared transaction. Most bodies are far smaller,
 // and a batch of bodies of this size fits into memory.
 const maxSharedBodyBytes = 16 << 10
-
-// readTimeout is the maximum duration of a shared read, the same as for a statement and an
-// operation.
-const readTimeout = time.Minute
 
 // New makes the service from its collaborators.
 func New(s *store.Store, changes *change.Runner, people *contacts.Service, settings Settings, log *slog.Logger) *Service {
@@ -59,16 +50,6 @@ func New(s *store.Store, changes *change.Runner, people *contacts.Service, setti
 	})
 	all.comments = change.NewBatch(changes, change.Write[wantedComment, *db.Comment]{
 		Apply: all.createComments, Alone: wantedComment.comesAlone, SkipsHeld: true,
-	})
-	all.reads = batch.NewKeyed(func(of publicid.Organization) *batch.Batcher[publicid.Post, *store.ListedPost] {
-		return batch.New(change.BatchMax, readTimeout, func(ctx context.Context, ids []publicid.Post) ([]*store.ListedPost, error) {
-			return all.loadPosts(ctx, of, ids)
-		})
-	})
-	all.pages = batch.NewKeyed(func(of pageKey) *batch.Batcher[checkedPostQuery, placedPage] {
-		return batch.New(change.BatchMax, readTimeout, func(ctx context.Context, asked []checkedPostQuery) ([]placedPage, error) {
-			return all.readPage(ctx, of, asked)
-		})
 	})
 	return all
 }

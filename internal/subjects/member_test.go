@@ -23,7 +23,6 @@ func TestTheErasureOfARemovedMember(t *testing.T) {
 		"leaves contacts and guests with the address as they are":                           eraseMemberLeavesContacts,
 		"is for owners and admins, and knows only members of the organization":              eraseMemberRoles,
 		"may be done by the operator":                                                       eraseMemberByOperator,
-		"is not undone by the next start of the service":                                    eraseMemberStays,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -145,12 +144,4 @@ func eraseMemberByOperator(t *testing.T, n *tenant) {
 	require.Empty(t, n.traces(t, memberAddress, memberName))
 	_, err = n.App.Access.RemovedMemberByEmail(n.Context(t.Context()), memberAddress)
 	require.Error(t, err)
-}
-
-func eraseMemberStays(t *testing.T, n *tenant) {
-	id, _ := n.removed(t)
-	n.Make(t, http.MethodPost, "/v1/members/"+id+"/erase", nil)
-	unchanged := n.Watch(t)
-	require.NoError(t, n.App.Feedback.HashAuthors(t.Context()))
-	unchanged(t)
 }

@@ -357,14 +357,6 @@ var (
 					Where: "contact_id IS NOT NULL",
 				},
 			},
-			{
-				Name:    "comment_without_hash",
-				Unique:  false,
-				Columns: []*schema.Column{CommentsColumns[0]},
-				Annotation: &entsql.IndexAnnotation{
-					Where: "email_hash IS NULL AND author_user_id IS NOT NULL",
-				},
-			},
 		},
 	}
 	// ContactsColumns holds the columns for the "contacts" table.
@@ -1298,14 +1290,6 @@ var (
 				Columns: []*schema.Column{VotesColumns[1], VotesColumns[3]},
 				Annotation: &entsql.IndexAnnotation{
 					Where: "email_hash IS NOT NULL",
-				},
-			},
-			{
-				Name:    "vote_without_hash",
-				Unique:  false,
-				Columns: []*schema.Column{VotesColumns[0]},
-				Annotation: &entsql.IndexAnnotation{
-					Where: "email_hash IS NULL AND user_id IS NOT NULL",
 				},
 			},
 		},
