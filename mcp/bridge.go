@@ -1,14 +1,12 @@
 package mcp
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"math"
-	"mime"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -18,8 +16,8 @@ import (
 	"time"
 
 	"github.com/go-faster/errors"
-
-	"earshot/api"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // Bridge carries messages between a desktop client, which speaks over stdin and stdout, and the
@@ -33,10 +31,8 @@ type Bridge struct {
 	In  io.Reader
 	Out io.Writer
 
-	client http.Client
 	// version is the protocol version that client and service have agreed on.
 	version atomic.Value
-	writing sync.Mutex
 }
 
 const (
@@ -51,27 +47,10 @@ const (
 	refusedCode = -32000
 )
 
-// message holds the parts of a message that the bridge needs.
-type message struct {
-	ID     json.RawMessage `json:"id,omitempty"`
-	Method string          `json:"method"`
-	Params struct {
-		Name string `json:"name"`
-		URI  string `json:"uri"`
-		Meta struct {
-			Version string `json:"io.modelcontextprotocol/protocolVersion"`
-		} `json:"_meta"`
-	} `json:"params"`
-	Result struct {
-		Version string `json:"protocolVersion"`
-	} `json:"result"`
-}
-
 // Run carries messages until In or ctx ends. It fails if the service can't be reached or does not
-// accept the key. When ctx ends, Run returns without waiting, because a read of In and a write to
-// Out can't be interrupted.
+// accept the key, and at text in In that is not a message. When ctx ends, Run returns without waiting,
+// because a write to Out can't be interrupted.
 func (b *Bridge) Run(ctx context.Context) error {
-	b.client.Timeout = bridgeTimeout
 	ended := make(chan error, 1)
 	go func() { ended <- b.carryAll(ctx) }()
 	select {
@@ -86,33 +65,37 @@ func (b *Bridge) carryAll(ctx context.Context) error {
 	if err := b.check(ctx); err != nil {
 		return err
 	}
+	desktop, err := (&sdk.IOTransport{Reader: io.NopCloser(b.In), Writer: stays{b.Out}}).Connect(ctx)
+	if err != nil {
+		return errors.Wrap(err, "connect to the desktop client")
+	}
 	var all sync.WaitGroup
 	defer all.Wait()
 	places := make(chan struct{}, bridgeConcurrency)
-	lines := bufio.NewReader(b.In)
 	for {
-		line, err := lines.ReadBytes('\n')
-		if line = bytes.TrimSpace(line); len(line) > 0 {
-			var m message
-			_ = json.Unmarshal(line, &m) // the service reports errors in it
-			if m.Method == "initialize" {
-				b.carry(ctx, line, m) // later messages need its outcome
-			} else {
-				places <- struct{}{}
-				all.Go(func() {
-					b.carry(ctx, line, m)
-					<-places
-				})
-			}
-		}
-		if errors.Is(err, io.EOF) {
+		m, err := desktop.Read(ctx)
+		switch call, ok := m.(*jsonrpc.Request); {
+		case errors.Is(err, io.EOF):
 			return nil
-		}
-		if err != nil {
+		case err != nil:
+			_, _ = fmt.Fprintf(b.Out, "%s\n", rpcError(nil, jsonrpc.CodeParseError, "the message is not valid JSON-RPC", nil))
 			return errors.Wrap(err, "read a message")
+		case ok && call.Method == "initialize":
+			b.carry(ctx, desktop, m) // later messages need its outcome
+		default:
+			places <- struct{}{}
+			all.Go(func() {
+				b.carry(ctx, desktop, m)
+				<-places
+			})
 		}
 	}
 }
+
+// stays is a writer that is not closed, because it belongs to the caller.
+type stays struct{ io.Writer }
+
+func (stays) Close() error { return nil }
 
 // check verifies the base address and the key.
 func (b *Bridge) check(ctx context.Context) error {
@@ -121,100 +104,136 @@ func (b *Bridge) check(ctx context.Context) error {
 		return errors.New("the base address must look like https://feedback.example.com")
 	}
 	b.URL = strings.TrimSuffix(b.URL, "/")
-	answer, err := b.send(ctx, http.MethodGet, "/v1/me", nil, nil)
+	status, body, err := b.me(ctx)
 	switch {
 	case err != nil:
 		return errors.Wrapf(err, "reach the service at %s", base.Redacted())
-	case answer.Status == http.StatusUnauthorized:
+	case status == http.StatusUnauthorized:
 		return errors.Errorf("the service at %s doesn't take the API key: it is unknown, revoked or expired", base.Redacted())
-	case answer.Status != http.StatusOK || !bytes.Contains(answer.Body, []byte(`"apiKey"`)):
-		return errors.Errorf("the server at %s (status %d) isn't the service; check the base address",
-			base.Redacted(), answer.Status)
+	case status != http.StatusOK || !bytes.Contains(body, []byte(`"apiKey"`)):
+		return errors.Errorf("the server at %s (status %d) isn't the service; check the base address", base.Redacted(), status)
 	}
 	return nil
 }
 
-// carry sends a message and passes the answer back. A message that can't be delivered is answered
-// with an error, so that the client does not wait for it.
-func (b *Bridge) carry(ctx context.Context, line []byte, m message) {
-	answer, err := b.send(ctx, http.MethodPost, Path, line, b.headers(m))
-	kind := ""
-	if err == nil {
-		kind, _, _ = mime.ParseMediaType(answer.Header.Get("Content-Type"))
-	}
-	var compact bytes.Buffer
-	switch {
-	case ctx.Err() != nil: // the client has ended the bridge
-	case err == nil && answer.Status == http.StatusAccepted:
-	case err == nil && kind == "application/json" && bytes.Contains(answer.Body, []byte(`"jsonrpc"`)) &&
-		json.Compact(&compact, answer.Body) == nil:
-		if m.Method == "initialize" {
-			var done message
-			_ = json.Unmarshal(answer.Body, &done)
-			b.version.Store(done.Result.Version)
-		}
-		b.write(compact.Bytes())
-	case m.ID != nil || m.Method == "":
-		b.refuse(m.ID, answer, err)
-	}
-}
-
-// headers repeats the parts of a message that the protocol also requires as headers.
-func (b *Bridge) headers(m message) http.Header {
-	h := http.Header{}
-	if version := m.Params.Meta.Version; version != "" {
-		h.Set("Mcp-Protocol-Version", version)
-		h.Set("Mcp-Method", m.Method)
-		if name := m.Params.Name + m.Params.URI; name != "" {
-			h.Set("Mcp-Name", name)
-		}
-	} else if version, _ := b.version.Load().(string); version != "" {
-		h.Set("Mcp-Protocol-Version", version)
-	}
-	return h
-}
-
-func (b *Bridge) send(
-	ctx context.Context, method, path string, body []byte, header http.Header,
-) (*api.Answer, error) {
-	r, err := http.NewRequestWithContext(ctx, method, b.URL+path, bytes.NewReader(body))
+// me asks the service about the key.
+func (b *Bridge) me(ctx context.Context) (status int, body []byte, err error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, b.URL+"/v1/me", nil)
 	if err != nil {
-		return nil, errors.Wrap(err, "make the request")
+		return 0, nil, errors.Wrap(err, "make the request")
 	}
-	for name, values := range header {
-		r.Header[name] = values
-	}
-	r.Header.Set("Authorization", "Bearer "+b.Key)
-	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("Accept", "application/json, text/event-stream")
-	answer, err := b.client.Do(r)
+	answer, err := (&http.Client{Transport: &post{bridge: b}, Timeout: bridgeTimeout}).Do(r)
 	if err != nil {
-		return nil, errors.Wrap(err, "send")
+		return 0, nil, errors.Wrap(err, "send")
 	}
 	defer answer.Body.Close()
-	got, err := io.ReadAll(answer.Body)
+	if body, err = io.ReadAll(answer.Body); err != nil {
+		return 0, nil, errors.Wrap(err, "read the answer")
+	}
+	return answer.StatusCode, body, nil
+}
+
+// carry sends a message and passes the answer back. A call that can't be delivered is answered
+// with an error, so that the client does not wait for it.
+func (b *Bridge) carry(ctx context.Context, desktop sdk.Connection, m jsonrpc.Message) {
+	call, _ := m.(*jsonrpc.Request)
+	to := &post{bridge: b}
+	answer, err := to.send(ctx, m)
+	switch done, ok := answer.(*jsonrpc.Response); {
+	case ctx.Err() != nil: // the client has ended the bridge
+		return
+	case err != nil && call != nil && call.IsCall():
+		answer = &jsonrpc.Response{ID: call.ID, Error: to.failure()}
+	case answer == nil: // no answer belongs to a notification
+		return
+	case ok && call.Method == "initialize":
+		var agreed struct {
+			Version string `json:"protocolVersion"`
+		}
+		_ = json.Unmarshal(done.Result, &agreed)
+		b.version.Store(agreed.Version)
+	}
+	_ = desktop.Write(ctx, answer) // an error means that the client is gone
+}
+
+// post is the way of one message to the service. Each message has a connection of its own, because the
+// library gives up a connection after one answer that it can't read.
+type post struct {
+	bridge *Bridge
+	// refused is the status of a refusal, 0 without one. text and after are its start and its header
+	// Retry-After.
+	refused int
+	text    []byte
+	after   string
+}
+
+// send returns the answer to a call, and nil for other messages.
+func (p *post) send(ctx context.Context, m jsonrpc.Message) (jsonrpc.Message, error) {
+	ctx, cancel := context.WithTimeout(ctx, bridgeTimeout)
+	defer cancel()
+	service, err := (&sdk.StreamableClientTransport{
+		Endpoint: p.bridge.URL + Path, HTTPClient: &http.Client{Transport: p}, MaxRetries: -1,
+	}).Connect(ctx)
+	if err != nil {
+		return nil, errors.Wrap(err, "connect")
+	}
+	defer func() { _ = service.Close() }()
+	if err := service.Write(ctx, m); err != nil {
+		return nil, errors.Wrap(err, "send")
+	}
+	if call, ok := m.(*jsonrpc.Request); !ok || !call.IsCall() {
+		return nil, nil
+	}
+	answer, err := service.Read(ctx)
 	if err != nil {
 		return nil, errors.Wrap(err, "read the answer")
 	}
-	return &api.Answer{Status: answer.StatusCode, Header: answer.Header, Body: got}, nil
+	return answer, nil
 }
 
-// refuse answers a message that failed with an error that an agent can act on.
-func (b *Bridge) refuse(id json.RawMessage, answer *api.Answer, err error) {
+// maxRefusal is more than any error of the API.
+const maxRefusal = 64 << 10
+
+// RoundTrip adds the key and the version of the protocol, and keeps a refusal.
+func (p *post) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+p.bridge.Key)
+	const version = "Mcp-Protocol-Version"
+	if agreed, _ := p.bridge.version.Load().(string); agreed != "" && r.Header.Get(version) == "" {
+		r.Header.Set(version, agreed)
+	}
+	answer, err := http.DefaultTransport.RoundTrip(r)
+	if err == nil && answer.StatusCode >= http.StatusBadRequest {
+		p.refused, p.after = answer.StatusCode, answer.Header.Get("Retry-After")
+		p.text, _ = io.ReadAll(io.LimitReader(answer.Body, maxRefusal)) // a part of it is no error of the API
+		_ = answer.Body.Close()
+		answer.Body = io.NopCloser(bytes.NewReader(p.text))
+	}
+	return answer, err //nolint:wrapcheck // The client wraps it.
+}
+
+// failure is the error for a call that failed, which an agent can act on.
+func (p *post) failure() error {
+	if said, err := jsonrpc.DecodeMessage(p.text); err == nil {
+		if answer, ok := said.(*jsonrpc.Response); ok && answer.Error != nil {
+			return answer.Error
+		}
+	}
 	words, data := "The service can't be reached; try again later.", map[string]any{}
-	if err == nil {
-		words = fmt.Sprintf("The service answered %d %s.", answer.Status, http.StatusText(answer.Status))
-		data["status"] = answer.Status
+	if p.refused != 0 {
+		words = fmt.Sprintf("The service answered %d %s.", p.refused, http.StatusText(p.refused))
+		data["status"] = p.refused
 		var e envelope[any]
-		if json.Unmarshal(answer.Body, &e) == nil && e.Error.Code != "" {
+		if json.Unmarshal(p.text, &e) == nil && e.Error.Code != "" {
 			words, data["code"] = e.Error.Message, e.Error.Code
 		}
-		if seconds, ok := RetryAfter(answer.Header.Get("Retry-After"), time.Now()); ok {
+		if seconds, ok := RetryAfter(p.after, time.Now()); ok {
 			words = fmt.Sprintf("%s Try again in %d seconds.", words, seconds)
 			data["retry_after"] = seconds
 		}
 	}
-	b.write(rpcError(id, refusedCode, words, data))
+	raw, _ := json.Marshal(data) // numbers and a string
+	return &jsonrpc.Error{Code: refusedCode, Message: words, Data: raw}
 }
 
 // RetryAfter returns the delay until the next attempt in whole seconds. The header has a number of
@@ -229,10 +248,4 @@ func RetryAfter(header string, now time.Time) (seconds int, ok bool) {
 		return 0, false
 	}
 	return int(min(n, uint64(maxRetryAfter/time.Second))), true
-}
-
-func (b *Bridge) write(line []byte) {
-	b.writing.Lock()
-	defer b.writing.Unlock()
-	_, _ = b.Out.Write(append(line, '\n')) // an error means that the client is gone
 }

@@ -81,6 +81,7 @@ func TestMessagesPassABridgeAsTheyAre(t *testing.T) {
 	require.Contains(t, refused, `"error"`)
 	require.Contains(t, refused, `"id":"c"`)
 	require.Contains(t, ask(`this is no JSON`), `"id":null`)
+	require.ErrorContains(t, <-d.ended, "read a message")
 }
 
 func TestABridgeSaysWhenToComeBack(t *testing.T) {

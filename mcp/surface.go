@@ -5,12 +5,17 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"slices"
 
+	"github.com/go-faster/errors"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"earshot/api"
@@ -28,7 +33,6 @@ const (
 type Surface struct {
 	contract *contract
 	tools    []*ready
-	byName   map[string]*ready
 	log      *slog.Logger
 }
 
@@ -42,14 +46,13 @@ const instructions = "Product feedback of one organization: boards hold posts, w
 // Mount serves the tools of the API at Path.
 func Mount(a *api.API, log *slog.Logger) error {
 	c := newContract(a.Contract())
-	s := &Surface{contract: c, byName: map[string]*ready{}, log: log}
+	s := &Surface{contract: c, log: log}
 	for _, t := range table {
 		r, err := c.ready(t)
 		if err != nil {
 			return err
 		}
 		s.tools = append(s.tools, r)
-		s.byName[t.name] = r
 	}
 	// A key that may only read does not see the tools that write.
 	reads, all := s.server(false), s.server(true)
@@ -65,9 +68,36 @@ func Mount(a *api.API, log *slog.Logger) error {
 		// The API checks origins itself and accepts a proxy on the same machine.
 		DisableLocalhostProtection: true,
 	})
-	a.Mount(Path, s.shortcut(protocol))
+	a.Mount(Path, messages(protocol))
 	return nil
 }
+
+// messages hands each message to the library, whose refusals become errors of JSON-RPC.
+func messages(protocol http.Handler) func(http.ResponseWriter, *http.Request, *api.Grant) {
+	return func(w http.ResponseWriter, r *http.Request, g *api.Grant) {
+		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
+		var tooLarge *http.MaxBytesError
+		switch {
+		case errors.As(err, &tooLarge):
+			refuse(w, http.StatusRequestEntityTooLarge, nil, jsonrpc.CodeInvalidRequest, fmt.Sprintf("the message has more than %d bytes", maxRequest))
+			return
+		case err != nil:
+			refuse(w, http.StatusBadRequest, nil, jsonrpc.CodeParseError, "the message could not be read to its end")
+			return
+		}
+		r = r.WithContext(context.WithValue(r.Context(), grantKey{}, g))
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		answer := &refusals{ResponseWriter: w, message: body}
+		protocol.ServeHTTP(answer, r)
+		answer.answer()
+	}
+}
+
+// grantKey is the key of the grant in the context, the only part of a request that the library passes
+// to its tools.
+type grantKey struct{}
+
+func grantOf(ctx context.Context) *api.Grant { return ctx.Value(grantKey{}).(*api.Grant) }
 
 // server lists the tools and prompts for a key with or without read:write. Tools that are not
 // listed can be called too, and refuse a key that may not use them.

@@ -77,10 +77,16 @@ func TestLargeArgumentsWaitForADecoderOfTheAPI(t *testing.T) {
 		return strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list_boards","arguments":["` + list + `"]}}`)
 	}
 	large := strings.Repeat("a", 100<<10)
-	waiting, leave := context.WithCancel(t.Context())
-	require.Contains(t, post(waiting, mcp.Path, io.MultiReader(call(large), atEnd(leave))), "ERR_UNAVAILABLE")
-	require.Contains(t, post(t.Context(), mcp.Path, call("small")), "ERR_VALIDATION")
+	read, answered := make(chan struct{}), make(chan string, 1)
+	go func() {
+		answered <- post(t.Context(), mcp.Path, io.MultiReader(call(large), atEnd(func() { close(read) })))
+	}()
+	<-read
+	for range 100 { // far longer than the large call would take, if it did not wait
+		require.Contains(t, post(t.Context(), mcp.Path, call("small")), "ERR_VALIDATION")
+	}
+	require.Empty(t, answered)
 	close(free)
 	all.Wait()
-	require.Contains(t, post(t.Context(), mcp.Path, call(large)), "ERR_VALIDATION")
+	require.Contains(t, <-answered, "ERR_VALIDATION")
 }
