@@ -23,11 +23,25 @@ import (
 	"earshot/internal/widget"
 )
 
+// UseCases are the services that the operations call.
+type UseCases struct {
+	fx.In
+	Access       *access.Service
+	Contacts     *contacts.Service
+	Feedback     *feedback.Service
+	Interactions *interactions.Service
+	Webhooks     *webhooks.Service
+	Subjects     *subjects.Service
+	Widget       *widget.Service
+	// Subscribers handles the contacts that get e-mails about posts and the changelog.
+	Subscribers *subscribers.Service
+}
+
 // Handler provides the API, also as an http.Handler. It needs the program's Version and the
 // checks of /readyz, as a slice of Check.
 var Handler = fx.Provide(
-	func(a *access.Service, p *contacts.Service, f *feedback.Service, i *interactions.Service, w *webhooks.Service, d *subjects.Service, e *subscribers.Service, g *widget.Service, c config.Config, v Version, checks []Check, m *telemetry.Metrics, traces *telemetry.Traces, log *slog.Logger) (*API, error) {
-		return New(UseCases{Access: a, Contacts: p, Feedback: f, Interactions: i, Webhooks: w, Subjects: d, Subscribers: e, Widget: g}, Options{RateLimit: c.RateLimit, Proxies: c.TrustedProxies, BounceSecret: c.MailBounceSecret, Checks: checks, Version: v, Meter: m.Meter(), Traces: traces, Log: log})
+	func(u UseCases, c config.Config, v Version, checks []Check, m *telemetry.Metrics, traces *telemetry.Traces, log *slog.Logger) (*API, error) {
+		return New(u, Options{RateLimit: c.RateLimit, Proxies: c.TrustedProxies, BounceSecret: c.MailBounceSecret, Checks: checks, Version: v, Meter: m.Meter(), Traces: traces, Log: log})
 	},
 	func(a *API) http.Handler { return a },
 )

@@ -89,7 +89,7 @@ func TestAnswersThatAreNoPagesAreBoundedToo(t *testing.T) {
 	for i := range 40 {
 		n.ID(t, usual, object{"title": fmt.Sprint("Idea ", i), "body": object{"text": strings.Repeat("a", 300), "json": nil}})
 	}
-	handler, err := api.New(app.UseCases(), api.Options{RateLimit: 10_000, Log: testkit.Log(t)})
+	handler, err := api.New(app.UseCases, api.Options{RateLimit: 10_000, Log: testkit.Log(t)})
 	require.NoError(t, err)
 	begun, release := make(chan int), make(chan struct{})
 	var all sync.WaitGroup

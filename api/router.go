@@ -15,20 +15,13 @@ import (
 	"earshot/api/contract"
 	"earshot/api/gen"
 	"earshot/internal/access"
-	"earshot/internal/contacts"
-	"earshot/internal/feedback"
-	"earshot/internal/interactions"
 	"earshot/internal/keyring"
 	"earshot/internal/memory"
 	"earshot/internal/page"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
-	"earshot/internal/subjects"
-	"earshot/internal/subscribers"
 	"earshot/internal/telemetry"
 	"earshot/internal/tokenbucket"
-	"earshot/internal/webhooks"
-	"earshot/internal/widget"
 )
 
 // Options are the settings of the HTTP interface.
@@ -56,19 +49,6 @@ type Options struct {
 
 // standardWork equals the time limit of a statement (store.Options.Serving).
 const standardWork = time.Minute
-
-// UseCases are the services that the operations call.
-type UseCases struct {
-	Access       *access.Service
-	Contacts     *contacts.Service
-	Feedback     *feedback.Service
-	Interactions *interactions.Service
-	Webhooks     *webhooks.Service
-	Subjects     *subjects.Service
-	Widget       *widget.Service
-	// Subscribers handles the contacts that get e-mails about posts and the changelog.
-	Subscribers *subscribers.Service
-}
 
 type server struct {
 	answers *page.Memory

@@ -114,7 +114,7 @@ func TestARequestThatOutlivesItsDeadlineIsAnsweredAndChangesNothing(t *testing.T
 	t.Parallel()
 	app := apptest.Start(t, apptest.Options{})
 	n := newFixture(t, app)
-	handler, err := api.New(app.UseCases(), api.Options{RateLimit: 100, Work: brief, Log: testkit.Log(t)})
+	handler, err := api.New(app.UseCases, api.Options{RateLimit: 100, Work: brief, Log: testkit.Log(t)})
 	require.NoError(t, err)
 	release := hold(t, app, n.ids["postId"])
 	unchanged := n.Watch(t)

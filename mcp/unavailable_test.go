@@ -49,7 +49,7 @@ func TestLargeArgumentsWaitForADecoderOfTheAPI(t *testing.T) {
 	t.Parallel()
 	app := apptest.Start(t, apptest.Options{})
 	n := app.Tenant(t)
-	handler, err := api.New(app.UseCases(), api.Options{RateLimit: 10_000, Log: testkit.Log(t)})
+	handler, err := api.New(app.UseCases, api.Options{RateLimit: 10_000, Log: testkit.Log(t)})
 	require.NoError(t, err)
 	require.NoError(t, mcp.Mount(handler, testkit.Log(t)))
 	// Requests to another surface take all decoders.

@@ -15,20 +15,11 @@ import (
 
 	"earshot/api"
 	"earshot/dispatch"
-	"earshot/internal/access"
-	"earshot/internal/backfill"
-	"earshot/internal/change"
+	"earshot/internal/app"
 	"earshot/internal/config"
-	"earshot/internal/contacts"
-	"earshot/internal/feedback"
-	"earshot/internal/interactions"
 	"earshot/internal/memory"
 	"earshot/internal/store"
-	"earshot/internal/subjects"
-	"earshot/internal/subscribers"
 	"earshot/internal/telemetry"
-	"earshot/internal/webhooks"
-	"earshot/internal/widget"
 	"earshot/mcp"
 	"earshot/web"
 	"earshot/worker"
@@ -59,7 +50,7 @@ func application(c config.Config, temporal client.Options, l *slog.Logger, r rol
 		// After the drain delay, five steps each get the drain time: requests, workflow starts, and
 		// three kinds of worker tasks in turn. Their follow-up work takes seconds.
 		fx.StopTimeout(c.DrainDelay + 5*c.DrainTimeout + startTimeout),
-		telemetry.Module, store.Module, change.Module, access.Module, contacts.Module, webhooks.Module, feedback.Module, interactions.Module, subjects.Module, backfill.Module, subscribers.Module, widget.Module, dispatch.Module,
+		app.Module,
 	}
 	// Parts stop in the reverse of this order. The API stops first, because the workflows of
 	// accepted requests still have to start.
@@ -124,8 +115,8 @@ func runService(ctx context.Context, environ []string, r role, logs io.Writer) e
 	// fx.App.Run would handle the signals itself. Here the second Ctrl-C has to kill the process.
 	broken, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
-	app := fx.New(application(c, temporal, l, r, api.Fail(fail)))
-	if err := start(ctx, app); err != nil {
+	service := fx.New(application(c, temporal, l, r, api.Fail(fail)))
+	if err := start(ctx, service); err != nil {
 		return plainly(err)
 	}
 	<-broken.Done()
@@ -134,19 +125,19 @@ func runService(ctx context.Context, environ []string, r role, logs io.Writer) e
 		failed = context.Cause(broken)
 	}
 	l.Info("stopping")
-	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), app.StopTimeout())
+	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), service.StopTimeout())
 	defer cancel()
-	if err := app.Stop(stop); err != nil {
+	if err := service.Stop(stop); err != nil {
 		return plainly(err)
 	}
 	l.Info("stopped")
 	return failed
 }
 
-func start(ctx context.Context, app *fx.App) error {
-	ctx, cancel := context.WithTimeout(ctx, app.StartTimeout())
+func start(ctx context.Context, service *fx.App) error {
+	ctx, cancel := context.WithTimeout(ctx, service.StartTimeout())
 	defer cancel()
-	return app.Start(ctx)
+	return service.Start(ctx)
 }
 
 // plainly strips fx's list of constructors from an error and returns the cause.

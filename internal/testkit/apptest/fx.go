@@ -31,40 +31,24 @@ import (
 
 	"earshot/api"
 	"earshot/dispatch"
-	"earshot/internal/access"
+	"earshot/internal/app"
 	"earshot/internal/backfill"
 	"earshot/internal/change"
 	"earshot/internal/config"
-	"earshot/internal/contacts"
-	"earshot/internal/feedback"
-	"earshot/internal/interactions"
 	"earshot/internal/send"
 	"earshot/internal/store"
-	"earshot/internal/subjects"
-	"earshot/internal/subscribers"
 	"earshot/internal/telemetry"
 	"earshot/internal/testkit"
-	"earshot/internal/webhooks"
-	"earshot/internal/widget"
 )
 
 // App is the running service.
 type App struct {
-	URL       string
-	API       *api.API
-	Store     *store.Store
-	Access    *access.Service
-	Contacts  *contacts.Service
-	Feedback  *feedback.Service
-	Webhooks  *webhooks.Service
-	Subjects  *subjects.Service
+	URL   string
+	API   *api.API
+	Store *store.Store
+	api.UseCases
 	Backfills *backfill.Service
-	Widget    *widget.Service
-	// Subscribers sends e-mails to end-users about their posts.
-	Subscribers *subscribers.Service
-	// Interactions has the actions of end-users on public boards.
-	Interactions *interactions.Service
-	Changes      *change.Runner
+	Changes   *change.Runner
 	// Temporal is nil if the server didn't answer at the start.
 	Temporal   client.Client
 	Connection *dispatch.Connection
@@ -271,10 +255,9 @@ func start(ctx context.Context, o Options) (a *App, stop func() error, err error
 	parts := []fx.Option{
 		fx.NopLogger,
 		fx.Supply(c, *o.Temporal, o.Logs, o.Checks, api.Version("v0.0.0-test")),
-		telemetry.Module, store.Module, change.Module, access.Module, contacts.Module, webhooks.Module, feedback.Module,
-		interactions.Module, subjects.Module, backfill.Module, subscribers.Module, widget.Module, dispatch.Module, api.Handler,
-		fx.Populate(&a.Store, &a.Access, &a.Contacts, &a.Feedback, &a.Webhooks, &a.Interactions, &a.Subjects, &a.Backfills,
-			&a.Subscribers, &a.Widget, &a.Changes, &a.Connection, &a.Metrics),
+		app.Module, api.Handler,
+		fx.Invoke(func(u api.UseCases) { a.UseCases = u }),
+		fx.Populate(&a.Store, &a.Backfills, &a.Changes, &a.Connection, &a.Metrics),
 	}
 	parts = append(parts, edges.mounted...)
 	if o.Traces != nil {

@@ -3,7 +3,6 @@ package apptest
 import (
 	"testing"
 
-	"earshot/api"
 	"earshot/ent/db"
 	"earshot/internal/access"
 )
@@ -31,9 +30,4 @@ func (n *Tenant) As(t testing.TB, member *db.User) *Tenant {
 	same.Owner = member
 	same.Key = same.NewKey(t, access.NewAPIKey{Name: "test", Scope: "read:write"})
 	return &same
-}
-
-// UseCases returns the service's use cases, for a test with its own API.
-func (a *App) UseCases() api.UseCases {
-	return api.UseCases{Access: a.Access, Contacts: a.Contacts, Feedback: a.Feedback, Webhooks: a.Webhooks, Subjects: a.Subjects, Widget: a.Widget}
 }

@@ -1,0 +1,27 @@
+// Package app lists the parts of the service below its edges: the database, the features, and the
+// client that starts workflows. The program and the tests add the edges: api, web, mcp and worker.
+package app
+
+import (
+	"go.uber.org/fx"
+
+	"earshot/dispatch"
+	"earshot/internal/access"
+	"earshot/internal/backfill"
+	"earshot/internal/change"
+	"earshot/internal/contacts"
+	"earshot/internal/feedback"
+	"earshot/internal/interactions"
+	"earshot/internal/store"
+	"earshot/internal/subjects"
+	"earshot/internal/subscribers"
+	"earshot/internal/telemetry"
+	"earshot/internal/webhooks"
+	"earshot/internal/widget"
+)
+
+// Module provides the parts. It needs config.Config, Temporal's client.Options and a *slog.Logger.
+var Module = fx.Options(
+	telemetry.Module, store.Module, change.Module, access.Module, contacts.Module, webhooks.Module, feedback.Module,
+	interactions.Module, subjects.Module, backfill.Module, subscribers.Module, widget.Module, dispatch.Module,
+)
