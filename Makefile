@@ -85,7 +85,7 @@ SHARE ?= 0/1
 # The packages that start goroutines, and those that are called by several goroutines. CI runs a sixth of the
 # second list each day (SHARE=1/6), because they take long under the detector. The six slowest come first, so
 # that each has its own day.
-RACE := ./activities/... ./dispatch/... ./internal/batch/... ./internal/fairness/... ./internal/inflight/... \
+RACE := ./activities/... ./dispatch/... ./internal/batch/... ./internal/delivery/fairness/... ./internal/inflight/... \
 	./internal/keyring/... ./internal/send/... ./web/pagecache/... ./webhook/...
 RACE_SHARED := ./api/... ./internal/store/... ./mcp/... ./internal/feedback/... ./internal/contacts/... ./web/... ./internal/interactions/... \
 	./internal/webhooks/... ./internal/change/... ./internal/subjects/... ./internal/subscribers/... ./internal/backfill/... \

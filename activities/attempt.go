@@ -10,9 +10,9 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 
+	"earshot/internal/delivery"
 	"earshot/internal/failpoint"
 	"earshot/internal/send"
-	"earshot/internal/store"
 	"earshot/internal/telemetry"
 	"earshot/internal/webhooks"
 )
@@ -44,7 +44,7 @@ func (d *Deliveries) attempt(ctx, waiting context.Context, r round, due Due) (ou
 		}
 		return o, nil
 	case !claimed.Enabled:
-		_, err := d.record(ctx, store.Result{ID: due.ID, Error: ErrorWebhookDisabled, Lease: claimed.Lease})
+		_, err := d.record(ctx, delivery.Result{ID: due.ID, Error: ErrorWebhookDisabled, Lease: claimed.Lease})
 		if err == nil {
 			d.counts.failed(ctx, ErrorWebhookDisabled, 1)
 		}
@@ -104,7 +104,7 @@ func (d *Deliveries) admit(ctx, waiting context.Context, due Due, wait time.Dura
 }
 
 // traced calls request within a span. The request carries the span's trace context to the receiver.
-func (d *Deliveries) traced(ctx context.Context, due Due, c store.Claimed) (store.Result, error) {
+func (d *Deliveries) traced(ctx context.Context, due Due, c delivery.Claimed) (delivery.Result, error) {
 	ctx, span := telemetry.Span(ctx, "attempt", attribute.String("earshot.delivery", due.ID.String()),
 		attribute.String("earshot.webhook", c.Webhook.String()), attribute.String("earshot.event_type", c.EventType),
 		attribute.Int("earshot.attempt", due.Attempt))
@@ -123,10 +123,10 @@ func (d *Deliveries) traced(ctx context.Context, due Due, c store.Claimed) (stor
 }
 
 // request sends the attempt and derives the result from the answer.
-func (d *Deliveries) request(ctx context.Context, due Due, c store.Claimed) (store.Result, error) {
+func (d *Deliveries) request(ctx context.Context, due Due, c delivery.Claimed) (delivery.Result, error) {
 	secret, err := d.secrets.Open(c.Webhook.String(), c.Sealed)
 	if err != nil {
-		return store.Result{}, errors.Wrap(err, "open the webhook's secret")
+		return delivery.Result{}, errors.Wrap(err, "open the webhook's secret")
 	}
 	former := ""
 	if c.SealedFormer != nil {
@@ -139,7 +139,7 @@ func (d *Deliveries) request(ctx context.Context, due Due, c store.Claimed) (sto
 	}
 	url, err := webhooks.WebhookURL(d.secrets, c.Webhook, c.URL, c.SealedURL)
 	if err != nil {
-		return store.Result{}, errors.Wrap(err, "open the webhook's URL")
+		return delivery.Result{}, errors.Wrap(err, "open the webhook's URL")
 	}
 	failpoint.Hit(failpoint.BeforeSend)
 	o := d.sender.Send(ctx, send.Request{
@@ -149,10 +149,10 @@ func (d *Deliveries) request(ctx context.Context, due Due, c store.Claimed) (sto
 	})
 	if ctx.Err() != nil && !o.OK() {
 		// The shutdown of this process cut the attempt off, which is not the receiver's fault.
-		return store.Result{}, ctx.Err()
+		return delivery.Result{}, ctx.Err()
 	}
 	d.limits.Answered(due.Webhook, o.OK(), o.Duration)
-	r := store.Result{
+	r := delivery.Result{
 		ID: due.ID, Number: due.Attempt, StartedAt: o.StartedAt, Duration: o.Duration,
 		Response: o.Status, Body: o.Body, Error: string(o.Error), Lease: c.Lease,
 	}
@@ -173,7 +173,7 @@ func (d *Deliveries) request(ctx context.Context, due Due, c store.Claimed) (sto
 
 // record retries while the activity has time: an attempt without a recorded result is made again,
 // and the receiver sees a duplicate. It reports whether the webhook's streak moved.
-func (d *Deliveries) record(ctx context.Context, r store.Result) (moved bool, err error) {
+func (d *Deliveries) record(ctx context.Context, r delivery.Result) (moved bool, err error) {
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
 		moved, err := d.results.Do(ctx, r)
 		if err == nil {

@@ -15,7 +15,8 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"earshot/internal/batch"
-	"earshot/internal/fairness"
+	"earshot/internal/delivery"
+	"earshot/internal/delivery/fairness"
 	"earshot/internal/publicid"
 	"earshot/internal/seal"
 	"earshot/internal/send"
@@ -84,10 +85,10 @@ type Deliveries struct {
 	limits  *fairness.WebhookLimits
 	later   *fairness.LaterLimits
 	memory  *fairness.PayloadMemory
-	sizes   *batch.Batcher[publicid.Delivery, store.PayloadSize]
-	claims  *batch.Batcher[store.Claim, store.Claimed]
-	tokens  *batch.Batcher[store.WebhookTokenAsk, store.WebhookToken]
-	results *batch.Batcher[store.Result, bool]
+	sizes   *batch.Batcher[publicid.Delivery, delivery.PayloadSize]
+	claims  *batch.Batcher[delivery.Claim, delivery.Claimed]
+	tokens  *batch.Batcher[delivery.WebhookTokenAsk, delivery.WebhookToken]
+	results *batch.Batcher[delivery.Result, bool]
 }
 
 // NewDeliveries makes the activities.
@@ -98,12 +99,19 @@ func NewDeliveries(s *store.Store, sender *send.Sender, secrets *seal.Box, does 
 	d := &Deliveries{
 		store: s, sender: sender, secrets: secrets, does: does, options: o, counts: o.Counts, log: o.Log,
 		limits: fairness.NewWebhookLimits(), later: fairness.NewLaterLimits(), memory: fairness.NewPayloadMemory(),
-		sizes:   batch.New(batchMax, statementTimeout, s.PayloadSizes),
-		claims:  batch.New(batchMax, statementTimeout, s.ClaimDeliveries),
-		results: batch.New(batchMax, statementTimeout, s.RecordResults),
+		sizes:   batch.New(batchMax, statementTimeout, on(s, delivery.PayloadSizes)),
+		claims:  batch.New(batchMax, statementTimeout, on(s, delivery.ClaimAll)),
+		results: batch.New(batchMax, statementTimeout, on(s, delivery.Record)),
 	}
 	d.tokens = batch.New(batchMax, statementTimeout, d.takeTokens)
 	return d
+}
+
+// on is a statement about deliveries on one database.
+func on[In, Out any](
+	s *store.Store, statement func(context.Context, *store.Store, []In) ([]Out, error),
+) func(context.Context, []In) ([]Out, error) {
+	return func(ctx context.Context, all []In) ([]Out, error) { return statement(ctx, s, all) }
 }
 
 // Lags reports whether a webhook's receiver hasn't kept up with this process: it fails, or it is
@@ -169,7 +177,7 @@ func (d *Deliveries) AttemptLater(ctx context.Context, p AttemptParams) (Attempt
 func (d *Deliveries) owners(ctx context.Context, webhooks []publicid.Webhook) (map[publicid.Webhook]publicid.Organization, error) {
 	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
 	defer cancel()
-	return d.store.WebhookOwners(ctx, webhooks)
+	return delivery.OwnersOf(ctx, d.store, webhooks)
 }
 
 // untilShutdown returns the activity's context without premature cancellations. The SDK cancels an

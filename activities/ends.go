@@ -5,6 +5,7 @@ import (
 
 	"go.temporal.io/sdk/activity"
 
+	"earshot/internal/delivery"
 	"earshot/internal/publicid"
 )
 
@@ -15,7 +16,7 @@ type DeliveriesParams struct {
 
 // GiveUp ends pending deliveries at an operator's request.
 func (d *Deliveries) GiveUp(ctx context.Context, p DeliveriesParams) error {
-	n, err := d.store.EndDeliveries(ctx, runOf(ctx), ErrorGivenUp, p.Deliveries)
+	n, err := delivery.End(ctx, d.store, runOf(ctx), ErrorGivenUp, p.Deliveries)
 	d.counts.failed(ctx, ErrorGivenUp, n)
 	return err
 }
@@ -34,7 +35,7 @@ type Revived struct {
 // Revive restarts those of the deliveries that failed for good before the calling run.
 func (d *Deliveries) Revive(ctx context.Context, p DeliveriesParams) (Revived, error) {
 	result := Revived{Run: runOf(ctx)}
-	rows, err := d.store.ReviveDeliveries(ctx, result.Run, p.Deliveries)
+	rows, err := delivery.Revive(ctx, d.store, result.Run, p.Deliveries)
 	if err != nil {
 		return Revived{}, err
 	}

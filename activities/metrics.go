@@ -8,7 +8,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"go.temporal.io/sdk/activity"
 
-	"earshot/internal/store"
+	"earshot/internal/delivery"
 	"earshot/internal/telemetry"
 )
 
@@ -55,7 +55,7 @@ func NewCounts(m telemetry.Meter) *Counts {
 }
 
 // attempt counts an attempt by its result.
-func (c *Counts) attempt(ctx context.Context, r store.Result) {
+func (c *Counts) attempt(ctx context.Context, r delivery.Result) {
 	result := "failed"
 	switch {
 	case r.Error == "":
@@ -69,7 +69,7 @@ func (c *Counts) attempt(ctx context.Context, r store.Result) {
 
 // claimed records the wait of a delivery for its first attempt. The label marks postponed
 // deliveries, which waited for their receiver, or for the other receivers of their organization.
-func (c *Counts) claimed(ctx context.Context, of store.Claimed) {
+func (c *Counts) claimed(ctx context.Context, of delivery.Claimed) {
 	if of.Attempt != 1 {
 		return
 	}

@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/sdk/activity"
 
 	"earshot/internal/change"
+	"earshot/internal/delivery"
 	"earshot/internal/failpoint"
 	"earshot/internal/jobs"
 	"earshot/internal/publicid"
@@ -241,12 +242,12 @@ func (o *Outbox) statesOf(ctx context.Context, how jobs.Ask, rows []jobs.Overdue
 }
 
 func (o *Outbox) sweepDeliveries(ctx context.Context, p SweepParams, result *SweepResult) error {
-	var last store.Overdue
+	var last delivery.Overdue
 	if p.From != nil {
 		last.DueAt, last.ID = p.From.DueAt, p.From.ID
 	}
 	for range sweepMost / sweepPage {
-		rows, err := o.store.OverdueDeliveries(ctx, p.grace(), last, sweepPage)
+		rows, err := delivery.FindOverdue(ctx, o.store, p.grace(), last, sweepPage)
 		if err != nil {
 			return err
 		}
@@ -263,7 +264,7 @@ func (o *Outbox) sweepDeliveries(ctx context.Context, p SweepParams, result *Swe
 	return nil
 }
 
-func (o *Outbox) sweepRows(ctx context.Context, rows []store.Overdue, result *SweepResult) error {
+func (o *Outbox) sweepRows(ctx context.Context, rows []delivery.Overdue, result *SweepResult) error {
 	var never []change.PendingDelivery
 	var listed, doubted []string
 	for _, r := range rows {
@@ -315,7 +316,7 @@ func (o *Outbox) sweepRows(ctx context.Context, rows []store.Overdue, result *Sw
 	}
 	o.dispatch.Deliver(lost)
 	result.Lost += len(lost)
-	given, err := o.store.EndDeliveries(ctx, "", ErrorGivenUp, end)
+	given, err := delivery.End(ctx, o.store, "", ErrorGivenUp, end)
 	if err != nil {
 		return err
 	}
@@ -346,7 +347,7 @@ func runStates(
 	return states, last
 }
 
-func dispatchOf(r store.Overdue) change.PendingDelivery {
+func dispatchOf(r delivery.Overdue) change.PendingDelivery {
 	return change.PendingDelivery{
 		ID: r.ID, Webhook: r.Webhook, Organization: r.Organization, EventType: r.EventType, Host: change.HostOf(r.URL),
 	}

@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"time"
 
-	"earshot/internal/store"
+	"earshot/internal/delivery"
 )
 
 // outcome is the result of one delivery's attempt.
@@ -33,7 +33,7 @@ func again(due Due, attempt int, in time.Duration) outcome {
 
 // gone is the outcome of a delivery whose row has already ended, perhaps by a worker that was
 // killed before it could report it. For the same reason, the streak may still need a signal.
-func gone(ended *store.Ended) outcome {
+func gone(ended *delivery.Ended) outcome {
 	if ended == nil {
 		return outcome{} // deleted with its webhook
 	}

@@ -6,8 +6,8 @@ import (
 
 	"go.temporal.io/sdk/workflow"
 
+	"earshot/internal/delivery"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 )
 
 // putOff writes the next attempt of postponed deliveries into their rows, so that the sweep ignores
@@ -23,10 +23,10 @@ func (d *Deliveries) putOff(ctx context.Context, run workflow.Execution, of []Du
 	if len(waits) == 0 {
 		return nil
 	}
-	rows := make([]store.PutOff, 0, len(waits))
+	rows := make([]delivery.PutOff, 0, len(waits))
 	for i, wait := range waits {
 		if !outcomes[i].noted {
-			rows = append(rows, store.PutOff{ID: of[i].ID, Number: of[i].Attempt, Delay: wait})
+			rows = append(rows, delivery.PutOff{ID: of[i].ID, Number: of[i].Attempt, Delay: wait})
 		}
 		outcomes[i] = again(of[i], of[i].Attempt, wait)
 	}
@@ -36,7 +36,7 @@ func (d *Deliveries) putOff(ctx context.Context, run workflow.Execution, of []Du
 	}
 	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
 	defer cancel()
-	return d.store.PutOffDeliveries(ctx, run.ID, run.RunID, rows)
+	return delivery.PutOffAll(ctx, d.store, run.ID, run.RunID, rows)
 }
 
 // waits returns the delays of the postponed deliveries, by index.

@@ -7,7 +7,10 @@ import (
 
 	"go.temporal.io/sdk/activity"
 
+	"earshot/internal/delivery"
 	"earshot/internal/failpoint"
+	"earshot/internal/ratelimit"
+	"earshot/internal/retention"
 	"earshot/internal/store"
 )
 
@@ -72,13 +75,13 @@ type progress struct {
 
 // removals are the kinds in their order. Deliveries come before the events that they refer to.
 var removals = []struct {
-	kind  store.Expired
+	kind  retention.Expired
 	name  string
 	count func(*RemoveResult) *int
 }{
-	{store.ExpiredDeliveries, "deliveries", func(r *RemoveResult) *int { return &r.Deliveries }},
-	{store.ExpiredEvents, "events", func(r *RemoveResult) *int { return &r.Events }},
-	{store.ExpiredRecoveries, "recoveries", func(r *RemoveResult) *int { return &r.Recoveries }},
+	{retention.ExpiredDeliveries, "deliveries", func(r *RemoveResult) *int { return &r.Deliveries }},
+	{retention.ExpiredEvents, "events", func(r *RemoveResult) *int { return &r.Events }},
+	{retention.ExpiredRecoveries, "recoveries", func(r *RemoveResult) *int { return &r.Recoveries }},
 }
 
 // RemoveExpired removes old rows. A retry continues where the previous try was cut off.
@@ -93,10 +96,10 @@ var removals = []struct {
 //   - Former secrets that no longer sign anything.
 //   - Records of persons, see removeOfPersons.
 func (r *Retention) RemoveExpired(ctx context.Context) (RemoveResult, error) {
-	if err := r.store.RemoveFullBuckets(ctx); err != nil {
+	if err := ratelimit.RemoveFullBuckets(ctx, r.store); err != nil {
 		return RemoveResult{}, err
 	}
-	if err := r.store.RemoveThrottles(ctx); err != nil {
+	if err := delivery.RemoveThrottles(ctx, r.store); err != nil {
 		return RemoveResult{}, err
 	}
 	if err := r.store.ForgetFormerSecrets(ctx); err != nil {
@@ -114,7 +117,7 @@ func (r *Retention) RemoveExpired(ctx context.Context) (RemoveResult, error) {
 	if err := r.removeDeleted(ctx, began, &p); err != nil {
 		return p.Result, err
 	}
-	if err := r.removePages(ctx, began, &p, "idempotency_records", &p.Result.IdempotencyRecords, r.store.RemoveIdempotencyRecords); err != nil {
+	if err := r.removePages(ctx, began, &p, "idempotency_records", &p.Result.IdempotencyRecords, retention.RemoveIdempotencyRecords); err != nil {
 		return p.Result, err
 	}
 	if err := r.removeTombstones(ctx, began, &p); err != nil {
@@ -125,7 +128,7 @@ func (r *Retention) RemoveExpired(ctx context.Context) (RemoveResult, error) {
 	}
 	for r.keep > 0 && p.Step < len(removals) && !p.Result.Unfinished {
 		step, pageBegan := removals[p.Step], time.Now()
-		removed, next, err := r.store.RemoveExpired(ctx, step.kind, began.Add(-r.keep), p.After)
+		removed, next, err := retention.RemoveExpired(ctx, r.store, step.kind, began.Add(-r.keep), p.After)
 		if err != nil {
 			return p.Result, err
 		}
@@ -154,9 +157,9 @@ func (r *Retention) RemoveExpired(ctx context.Context) (RemoveResult, error) {
 
 // removeDeleted removes deleted webhooks with all their rows.
 func (r *Retention) removeDeleted(ctx context.Context, began time.Time, p *progress) error {
-	for at := new(store.DeletedPlace); at != nil && !p.Result.Unfinished; {
+	for at := new(retention.DeletedPlace); at != nil && !p.Result.Unfinished; {
 		pageBegan := time.Now()
-		deliveries, webhooks, next, err := r.store.RemoveDeleted(ctx, *at)
+		deliveries, webhooks, next, err := retention.RemoveDeleted(ctx, r.store, *at)
 		if err != nil {
 			return err
 		}
@@ -179,8 +182,8 @@ func (r *Retention) removeTombstones(ctx context.Context, began time.Time, p *pr
 	if r.keep <= 0 {
 		return nil
 	}
-	return r.removePages(ctx, began, p, "tombstones", &p.Result.Tombstones, func(ctx context.Context) (int, bool, error) {
-		return r.store.RemoveTombstones(ctx, began.Add(-r.keep))
+	return r.removePages(ctx, began, p, "tombstones", &p.Result.Tombstones, func(ctx context.Context, s *store.Store) (int, bool, error) {
+		return retention.RemoveTombstones(ctx, s, began.Add(-r.keep))
 	})
 }
 
@@ -190,13 +193,13 @@ func (r *Retention) removeOfPersons(ctx context.Context, began time.Time, p *pro
 	for _, of := range []struct {
 		name   string
 		count  *int
-		remove func(context.Context) (int, bool, error)
+		remove func(context.Context, *store.Store) (int, bool, error)
 	}{
-		{"subject_records", &p.Result.SubjectRecords, r.store.RemoveSubjectRecords},
-		{"subject_requests", &p.Result.SubjectRequests, r.store.RemoveSubjectRequests},
-		{"audit_entries", &p.Result.AuditEntries, r.store.RemoveAuditEntries},
-		{"networks", &p.Result.Networks, r.store.ForgetNetworks},
-		{"first_mails", &p.Result.FirstMails, r.store.RemoveFirstMails},
+		{"subject_records", &p.Result.SubjectRecords, retention.RemoveSubjectRecords},
+		{"subject_requests", &p.Result.SubjectRequests, retention.RemoveSubjectRequests},
+		{"audit_entries", &p.Result.AuditEntries, retention.RemoveAuditEntries},
+		{"networks", &p.Result.Networks, retention.ForgetNetworks},
+		{"first_mails", &p.Result.FirstMails, retention.RemoveFirstMails},
 	} {
 		if err := r.removePages(ctx, began, p, of.name, of.count, of.remove); err != nil {
 			return err
@@ -208,11 +211,11 @@ func (r *Retention) removeOfPersons(ctx context.Context, began time.Time, p *pro
 // removePages removes rows page by page and counts them. The function remove reports whether there
 // may be more.
 func (r *Retention) removePages(
-	ctx context.Context, began time.Time, p *progress, name string, count *int, remove func(context.Context) (int, bool, error),
+	ctx context.Context, began time.Time, p *progress, name string, count *int, remove func(context.Context, *store.Store) (int, bool, error),
 ) error {
 	for whole := true; whole && !p.Result.Unfinished; {
 		pageBegan := time.Now()
-		removed, more, err := remove(ctx)
+		removed, more, err := remove(ctx, r.store)
 		if err != nil {
 			return err
 		}

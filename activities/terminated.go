@@ -6,8 +6,8 @@ import (
 
 	"go.temporal.io/sdk/activity"
 
+	"earshot/internal/delivery"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 )
 
 // EndTerminatedName is the wire name of the activity.
@@ -40,13 +40,13 @@ func (o *Outbox) EndTerminated(ctx context.Context) (EndTerminatedResult, error)
 }
 
 func (o *Outbox) endTerminated(ctx context.Context, runs []TerminatedRun) (int, error) {
-	var of []store.Followed
+	var of []delivery.Followed
 	for _, run := range runs {
 		for _, id := range run.Deliveries {
-			of = append(of, store.Followed{WorkflowID: run.WorkflowID, ID: id})
+			of = append(of, delivery.Followed{WorkflowID: run.WorkflowID, ID: id})
 		}
 	}
-	abandoned, err := o.store.Abandoned(ctx, of)
+	abandoned, err := delivery.Abandoned(ctx, o.store, of)
 	if err != nil {
 		return 0, err
 	}
@@ -66,7 +66,7 @@ func (o *Outbox) endTerminated(ctx context.Context, runs []TerminatedRun) (int, 
 			end = append(end, f.ID)
 		}
 	}
-	given, err := o.store.EndDeliveries(ctx, "", ErrorGivenUp, end)
+	given, err := delivery.End(ctx, o.store, "", ErrorGivenUp, end)
 	o.counts.failed(ctx, ErrorGivenUp, given)
 	return len(end), err
 }

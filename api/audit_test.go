@@ -12,6 +12,7 @@ import (
 	"earshot/ent/db/user"
 	"earshot/internal/access"
 	"earshot/internal/publicid"
+	"earshot/internal/retention"
 	"earshot/internal/testkit/apptest"
 )
 
@@ -168,7 +169,7 @@ func auditExpires(t *testing.T, app *apptest.App) {
 	app.Store.Client().AuditEntry.Create().SetID(old).SetAction("createBoard").SetResourceKind("board").
 		SetResourceID(n.ids["boardId"]).SetCreatedAt(old.Time()).ExecX(ctx)
 	require.Len(t, trail(t, n.Tenant, ""), len(all)+1)
-	_, _, err := app.Store.RemoveAuditEntries(t.Context())
+	_, _, err := retention.RemoveAuditEntries(t.Context(), app.Store)
 	require.NoError(t, err)
 	require.Equal(t, all, trail(t, n.Tenant, ""))
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/api"
+	"earshot/internal/ratelimit"
 	"earshot/internal/testkit"
 	"earshot/internal/testkit/apptest"
 )
@@ -77,7 +78,7 @@ func TestALookUpOfKeysThatPanicsFailsItsRequestsAndNotTheProcess(t *testing.T) {
 func serveWithoutDomain(t *testing.T, w http.ResponseWriter, r *http.Request) []map[string]any {
 	t.Helper()
 	book := &logBook{testkit.NewLogs()}
-	handler, err := api.New(api.UseCases{}, api.Options{RateLimit: 1, Log: book.Logger()})
+	handler, err := api.New(api.UseCases{}, api.Options{RateLimits: ratelimit.NewKeys(nil, 1), Log: book.Logger()})
 	require.NoError(t, err)
 	r.Header.Set("X-Request-Id", "the-one")
 	handler.ServeHTTP(w, r)

@@ -14,7 +14,7 @@ import (
 
 	"earshot/internal/event"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
+	"earshot/internal/retention"
 	"earshot/internal/testkit"
 	"earshot/internal/testkit/apptest"
 	"earshot/webhook"
@@ -256,7 +256,7 @@ func TestTheFeedSaysSoWhenEventsAfterThePlaceWereRemoved(t *testing.T) {
 	n := app.Tenant(t)
 	n.Post(t)
 	n.Post(t)
-	_, _, err := app.Store.RemoveExpired(t.Context(), store.ExpiredEvents, time.Now().Add(time.Hour), "")
+	_, _, err := retention.RemoveExpired(t.Context(), app.Store, retention.ExpiredEvents, time.Now().Add(time.Hour), "")
 	require.NoError(t, err)
 	n.Post(t)
 	a := n.Do(t, http.MethodGet, "/v1/events?after=1", nil)

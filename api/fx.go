@@ -16,6 +16,7 @@ import (
 	"earshot/internal/contacts"
 	"earshot/internal/feedback"
 	"earshot/internal/interactions"
+	"earshot/internal/ratelimit"
 	"earshot/internal/subjects"
 	"earshot/internal/subscribers"
 	"earshot/internal/telemetry"
@@ -40,8 +41,8 @@ type UseCases struct {
 // Handler provides the API, also as an http.Handler. It needs the program's Version and the
 // checks of /readyz, as a slice of Check.
 var Handler = fx.Provide(
-	func(u UseCases, c config.Config, v Version, checks []Check, m *telemetry.Metrics, traces *telemetry.Traces, log *slog.Logger) (*API, error) {
-		return New(u, Options{RateLimit: c.RateLimit, Proxies: c.TrustedProxies, BounceSecret: c.MailBounceSecret, Checks: checks, Version: v, Meter: m.Meter(), Traces: traces, Log: log})
+	func(u UseCases, limits *ratelimit.Keys, c config.Config, v Version, checks []Check, m *telemetry.Metrics, traces *telemetry.Traces, log *slog.Logger) (*API, error) {
+		return New(u, Options{RateLimits: limits, Proxies: c.TrustedProxies, BounceSecret: c.MailBounceSecret, Checks: checks, Version: v, Meter: m.Meter(), Traces: traces, Log: log})
 	},
 	func(a *API) http.Handler { return a },
 )

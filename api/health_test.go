@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/api"
+	"earshot/internal/ratelimit"
 	"earshot/internal/testkit"
 )
 
@@ -22,7 +23,7 @@ func TestHoweverManyAskWhetherItIsReadyTheServiceLooksOnceASecond(t *testing.T) 
 	synctest.Test(t, func(t *testing.T) {
 		var looks atomic.Int32
 		done := make(chan struct{})
-		handler, err := api.New(api.UseCases{}, api.Options{RateLimit: 1, Log: log, Checks: []api.Check{{
+		handler, err := api.New(api.UseCases{}, api.Options{RateLimits: ratelimit.NewKeys(nil, 1), Log: log, Checks: []api.Check{{
 			Name: "postgres", Run: func(context.Context) error { looks.Add(1); <-done; return nil },
 		}}})
 		require.NoError(t, err)
@@ -51,7 +52,7 @@ func TestHoweverManyAskWhetherItIsReadyTheServiceLooksOnceASecond(t *testing.T) 
 func TestAClientThatLeavesCancelsNoReadinessCheck(t *testing.T) {
 	t.Parallel()
 	log := testkit.NewLogs().Logger()
-	handler, err := api.New(api.UseCases{}, api.Options{RateLimit: 1, Log: log, Checks: []api.Check{{
+	handler, err := api.New(api.UseCases{}, api.Options{RateLimits: ratelimit.NewKeys(nil, 1), Log: log, Checks: []api.Check{{
 		Name: "postgres", Run: func(ctx context.Context) error { return ctx.Err() },
 	}}})
 	require.NoError(t, err)

@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"earshot/internal/retention"
 	"earshot/internal/testkit/apptest"
 )
 
@@ -163,7 +164,7 @@ func keyAfterADay(t *testing.T, app *apptest.App) {
 		require.NotEqual(t, first.Data()["id"], again.Data()["id"])
 	}
 	require.Len(t, listed(t, n, posts), 2)
-	removed, whole, err := app.Store.RemoveIdempotencyRecords(t.Context())
+	removed, whole, err := retention.RemoveIdempotencyRecords(t.Context(), app.Store)
 	require.NoError(t, err)
 	require.Zero(t, removed, "it counts for a day")
 	require.False(t, whole)

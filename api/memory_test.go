@@ -13,6 +13,7 @@ import (
 
 	"earshot/api"
 	"earshot/internal/memory"
+	"earshot/internal/ratelimit"
 	"earshot/internal/testkit"
 	"earshot/internal/testkit/apptest"
 	"earshot/internal/testkit/tier"
@@ -89,7 +90,7 @@ func TestAnswersThatAreNoPagesAreBoundedToo(t *testing.T) {
 	for i := range 40 {
 		n.ID(t, usual, object{"title": fmt.Sprint("Idea ", i), "body": object{"text": strings.Repeat("a", 300), "json": nil}})
 	}
-	handler, err := api.New(app.UseCases, api.Options{RateLimit: 10_000, Log: testkit.Log(t)})
+	handler, err := api.New(app.UseCases, api.Options{RateLimits: ratelimit.NewKeys(app.Store, 10_000), Log: testkit.Log(t)})
 	require.NoError(t, err)
 	begun, release := make(chan int), make(chan struct{})
 	var all sync.WaitGroup

@@ -7,8 +7,8 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"earshot/internal/access"
 	"earshot/internal/problem"
+	"earshot/internal/ratelimit"
 )
 
 // limit takes one token for the request and adds the remaining budget to the answer.
@@ -30,7 +30,7 @@ func (s *server) limit(c *gin.Context) {
 }
 
 // refuseRate answers every request that a rate limit refuses.
-func (s *server) refuseRate(c *gin.Context, l access.RateLimit, limit, message string) {
+func (s *server) refuseRate(c *gin.Context, l ratelimit.Decision, limit, message string) {
 	s.countRefusal(c, limit)
 	tell(c, l)
 	// The seconds until the next token, rounded up.
@@ -40,7 +40,7 @@ func (s *server) refuseRate(c *gin.Context, l access.RateLimit, limit, message s
 }
 
 // tell adds the state of a bucket to the answer.
-func tell(c *gin.Context, l access.RateLimit) {
+func tell(c *gin.Context, l ratelimit.Decision) {
 	full := l.At.Add(time.Duration((float64(l.PerMinute) - l.Left) * 60 / float64(l.PerMinute) * float64(time.Second)))
 	c.Header("X-RateLimit-Limit", strconv.Itoa(l.PerMinute))
 	// Times are stored in microseconds, so a full token may lack a fraction.

@@ -3,8 +3,8 @@ package api
 import (
 	"github.com/gin-gonic/gin"
 
-	"earshot/internal/access"
 	"earshot/internal/clientaddr"
+	"earshot/internal/ratelimit"
 )
 
 // wrongKeys is the number of invalid keys from one address that get a 401: 30 in a burst, and 30 a
@@ -21,6 +21,6 @@ func (s *server) refuseKey(c *gin.Context, err error) {
 		s.refuse(c, err)
 		return
 	}
-	s.refuseRate(c, access.RateLimit{PerMinute: wrongKeys, Left: taken.Left, At: taken.At}, refusedOnes,
+	s.refuseRate(c, ratelimit.Decision{PerMinute: wrongKeys, Left: taken.Left, At: taken.At}, refusedOnes,
 		"Too many API keys that are not valid came from this address; try again later.")
 }

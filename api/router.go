@@ -14,20 +14,19 @@ import (
 
 	"earshot/api/contract"
 	"earshot/api/gen"
-	"earshot/internal/access"
 	"earshot/internal/keyring"
 	"earshot/internal/memory"
 	"earshot/internal/page"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
+	"earshot/internal/ratelimit"
 	"earshot/internal/telemetry"
-	"earshot/internal/tokenbucket"
 )
 
 // Options are the settings of the HTTP interface.
 type Options struct {
-	// RateLimit is the standard budget of a key, in requests a minute.
-	RateLimit int
+	// RateLimits are the budgets of keys.
+	RateLimits *ratelimit.Keys
 	// Proxies are the trusted proxies. They report the address of the client.
 	Proxies []netip.Prefix
 	// BounceSecret enables the route by which the operator reports bounced e-mails. Without it,
@@ -55,9 +54,9 @@ type server struct {
 	UseCases
 	contract *contract.Contract
 	keys     *keyring.Keyring
-	limits   *access.RateLimits
+	limits   *ratelimit.Keys
 	// refusedKeys counts invalid keys by the client's network.
-	refusedKeys *tokenbucket.Buckets[netip.Prefix]
+	refusedKeys *ratelimit.Buckets[netip.Prefix]
 	proxies     []netip.Prefix
 	work        time.Duration
 	metrics     metrics
@@ -86,8 +85,8 @@ func New(u UseCases, o Options) (*API, error) {
 		return nil, err
 	}
 	s := &server{
-		UseCases: u, answers: page.NewMemory(), contract: c, log: o.Log, limits: u.Access.RateLimits(o.RateLimit),
-		refusedKeys: tokenbucket.New[netip.Prefix](wrongKeys), proxies: o.Proxies, work: cmp.Or(o.Work, standardWork), metrics: newMetrics(o.Meter),
+		UseCases: u, answers: page.NewMemory(), contract: c, log: o.Log, limits: o.RateLimits,
+		refusedKeys: ratelimit.NewBuckets[netip.Prefix](wrongKeys), proxies: o.Proxies, work: cmp.Or(o.Work, standardWork), metrics: newMetrics(o.Meter),
 		traces: o.Traces,
 		bodies: memory.NewShared[publicid.Organization](memory.Bodies), decoders: make(chan struct{}, memory.Decoders),
 		keys: keyring.New(u.Access.Authenticate),

@@ -11,6 +11,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
 	"earshot/api"
+	"earshot/internal/ratelimit"
 	"earshot/internal/telemetry"
 )
 
@@ -40,7 +41,7 @@ func BenchmarkWatching(b *testing.B) {
 		{"metrics and traces that are kept", api.Options{Meter: metrics.Meter(), Traces: traces(sdktrace.AlwaysSample())}},
 	} {
 		b.Run(of.name, func(b *testing.B) {
-			of.RateLimit, of.Log = 1, slog.New(slog.DiscardHandler)
+			of.RateLimits, of.Log = ratelimit.NewKeys(nil, 1), slog.New(slog.DiscardHandler)
 			handler, err := api.New(api.UseCases{}, of.Options)
 			require.NoError(b, err)
 			b.ReportAllocs()

@@ -12,6 +12,7 @@ import (
 
 	"earshot/api"
 	"earshot/internal/access"
+	"earshot/internal/ratelimit"
 	"earshot/internal/testkit"
 	"earshot/internal/testkit/apptest"
 	"earshot/internal/testkit/tier"
@@ -114,7 +115,7 @@ func TestARequestThatOutlivesItsDeadlineIsAnsweredAndChangesNothing(t *testing.T
 	t.Parallel()
 	app := apptest.Start(t, apptest.Options{})
 	n := newFixture(t, app)
-	handler, err := api.New(app.UseCases, api.Options{RateLimit: 100, Work: brief, Log: testkit.Log(t)})
+	handler, err := api.New(app.UseCases, api.Options{RateLimits: ratelimit.NewKeys(app.Store, 100), Work: brief, Log: testkit.Log(t)})
 	require.NoError(t, err)
 	release := hold(t, app, n.ids["postId"])
 	unchanged := n.Watch(t)

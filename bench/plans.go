@@ -17,6 +17,7 @@ import (
 	"earshot/internal/change"
 	"earshot/internal/contacts"
 	"earshot/internal/feedback"
+	"earshot/internal/ratelimit"
 	"earshot/internal/seal"
 	"earshot/internal/send"
 	"earshot/internal/store"
@@ -51,7 +52,7 @@ func (l *lists) explain(ctx context.Context, path string) (string, error) {
 		Access: access.New(own, changes, slog.Default()), Contacts: contacts.New(own, changes, contacts.Settings{}),
 		Feedback: feedback.New(own, changes, contacts.New(own, changes, contacts.Settings{}), feedback.Settings{}, slog.Default()),
 		Webhooks: webhooks.New(own, changes, send.NewGuard(nil, false), seal.New(), webhooks.Settings{}, slog.Default()),
-	}, api.Options{RateLimit: 1_000_000, Log: slog.New(slog.DiscardHandler)})
+	}, api.Options{RateLimits: ratelimit.NewKeys(own, 1_000_000), Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return "", err
 	}

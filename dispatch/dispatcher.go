@@ -12,7 +12,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"go.temporal.io/api/serviceerror"
 
-	"earshot/internal/fairness"
+	"earshot/internal/delivery/fairness"
 	"earshot/internal/jobs"
 	"earshot/internal/publicid"
 	"earshot/internal/telemetry"

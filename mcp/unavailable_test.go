@@ -14,6 +14,7 @@ import (
 
 	"earshot/api"
 	"earshot/internal/memory"
+	"earshot/internal/ratelimit"
 	"earshot/internal/testkit"
 	"earshot/internal/testkit/apptest"
 	"earshot/mcp"
@@ -49,7 +50,7 @@ func TestLargeArgumentsWaitForADecoderOfTheAPI(t *testing.T) {
 	t.Parallel()
 	app := apptest.Start(t, apptest.Options{})
 	n := app.Tenant(t)
-	handler, err := api.New(app.UseCases, api.Options{RateLimit: 10_000, Log: testkit.Log(t)})
+	handler, err := api.New(app.UseCases, api.Options{RateLimits: ratelimit.NewKeys(app.Store, 10_000), Log: testkit.Log(t)})
 	require.NoError(t, err)
 	require.NoError(t, mcp.Mount(handler, testkit.Log(t)))
 	// Requests to another surface take all decoders.

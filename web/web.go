@@ -18,9 +18,9 @@ import (
 	"earshot/internal/interactions"
 	"earshot/internal/memory"
 	"earshot/internal/page"
+	"earshot/internal/ratelimit"
 	"earshot/internal/subscribers"
 	"earshot/internal/telemetry"
-	"earshot/internal/tokenbucket"
 	"earshot/internal/widget"
 	"earshot/web/markup"
 	"earshot/web/messages"
@@ -64,7 +64,7 @@ type Pages struct {
 	// in e-mails.
 	cache, acting, links *pagecache.Cache[*answer]
 	// lookers limits the views of visitors who act, and followers the requests for links in e-mails.
-	lookers, followers *tokenbucket.Buckets[netip.Prefix]
+	lookers, followers *ratelimit.Buckets[netip.Prefix]
 	network            func(*http.Request) netip.Prefix
 	converted          *markup.Converted
 	// answers bounds the memory of large pages. It is separate from the API's, so that readers
@@ -85,7 +85,7 @@ func New(u UseCases, o Options) (*Pages, error) {
 		protection: http.NewCrossOriginProtection(),
 	}
 	p.acting, p.links = p.cache.Apart(), p.cache.Apart()
-	p.lookers, p.followers = tokenbucket.New[netip.Prefix](looksOfNetwork), tokenbucket.New[netip.Prefix](linksOfNetwork)
+	p.lookers, p.followers = ratelimit.NewBuckets[netip.Prefix](looksOfNetwork), ratelimit.NewBuckets[netip.Prefix](linksOfNetwork)
 	for _, tag := range messages.Languages {
 		t, err := loadTexts(tag)
 		if err != nil {

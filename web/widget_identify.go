@@ -17,7 +17,7 @@ import (
 	"earshot/internal/memory"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
-	"earshot/internal/tokenbucket"
+	"earshot/internal/ratelimit"
 	"earshot/internal/widget"
 	"earshot/web/pagecache"
 )
@@ -41,12 +41,12 @@ const (
 // identifier identifies end-users by tokens that their organization's server has signed.
 type identifier struct {
 	pages         *Pages
-	networks      *tokenbucket.Buckets[netip.Prefix]
-	organizations *tokenbucket.Buckets[publicid.Organization]
+	networks      *ratelimit.Buckets[netip.Prefix]
+	organizations *ratelimit.Buckets[publicid.Organization]
 }
 
 func newIdentifier(p *Pages) *identifier {
-	return &identifier{p, tokenbucket.New[netip.Prefix](tokensOfNetwork), tokenbucket.New[publicid.Organization](tokensOfOrganization)}
+	return &identifier{p, ratelimit.NewBuckets[netip.Prefix](tokensOfNetwork), ratelimit.NewBuckets[publicid.Organization](tokensOfOrganization)}
 }
 
 func (i *identifier) ServeHTTP(w http.ResponseWriter, r *http.Request) {

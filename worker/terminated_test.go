@@ -17,6 +17,7 @@ import (
 
 	"earshot/activities"
 	"earshot/ent/db"
+	"earshot/internal/delivery"
 	"earshot/internal/publicid"
 	"earshot/internal/store"
 	"earshot/internal/testkit"
@@ -223,7 +224,7 @@ func TestARunTerminatedBeforeItsFirstTaskSendsNoDelivery(t *testing.T) {
 	database, engine, r := testkit.Database(t), testkit.Namespace(t), testkit.NewReceiver(t)
 	waiting := apptest.Start(t, apptest.Options{DatabaseURL: database, Temporal: &engine})
 	seed(t, waiting, r)
-	rows, err := waiting.Store.OverdueDeliveries(t.Context(), 0, store.Overdue{}, 10)
+	rows, err := delivery.FindOverdue(t.Context(), waiting.Store, 0, delivery.Overdue{}, 10)
 	require.NoError(t, err)
 	require.Len(t, rows, 1)
 	d := &dying{app: waiting, database: database, receiver: r, id: rows[0].ID.String()}

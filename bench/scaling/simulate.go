@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// The rules for gathering deliveries (internal/fairness/rules.go), in milliseconds.
+// The rules for gathering deliveries (internal/delivery/fairness/rules.go), in milliseconds.
 const (
 	singleRate   = 60.0 // events a second, of one stream in one process
 	busyInterval = 30.0

@@ -10,8 +10,10 @@ import (
 	"earshot/internal/backfill"
 	"earshot/internal/change"
 	"earshot/internal/contacts"
+	"earshot/internal/delivery"
 	"earshot/internal/feedback"
 	"earshot/internal/interactions"
+	"earshot/internal/ratelimit"
 	"earshot/internal/store"
 	"earshot/internal/subjects"
 	"earshot/internal/subscribers"
@@ -22,6 +24,6 @@ import (
 
 // Module provides the parts. It needs config.Config, Temporal's client.Options and a *slog.Logger.
 var Module = fx.Options(
-	telemetry.Module, store.Module, change.Module, access.Module, contacts.Module, webhooks.Module, feedback.Module,
+	telemetry.Module, store.Module, fx.Invoke(delivery.Measure), ratelimit.Module, change.Module, access.Module, contacts.Module, webhooks.Module, feedback.Module,
 	interactions.Module, subjects.Module, backfill.Module, subscribers.Module, widget.Module, dispatch.Module,
 )

@@ -26,28 +26,27 @@ const module = "earshot"
 // Every new package needs an entry.
 var allowed = map[string][]string{
 	// The bottom layer, which depends on few or no other packages.
-	"webhook":              nil,
-	"internal/batch":       nil,
-	"internal/tokenbucket": nil,
-	"internal/config":      {"webhook"}, // the retry schedule
-	"internal/needs":       nil,
-	"internal/devstack":    {"internal/needs"},
-	"internal/etag":        nil,
-	"internal/clientaddr":  nil,
-	"internal/inflight":    nil,
-	"internal/machine":     nil,
-	"internal/memory":      nil,
-	"internal/problem":     nil,
-	"internal/metadata":    {"internal/problem"},
-	"internal/slug":        {"internal/problem"},
-	"internal/publicid":    nil,
-	"internal/seal":        nil,
-	"internal/wordlist":    nil,
-	"internal/event":       {"internal/publicid"},
+	"webhook":        nil,
+	"internal/batch": nil,
+	"internal/config":     {"webhook"}, // the retry schedule
+	"internal/needs":      nil,
+	"internal/devstack":   {"internal/needs"},
+	"internal/etag":       nil,
+	"internal/clientaddr": nil,
+	"internal/inflight":   nil,
+	"internal/machine":    nil,
+	"internal/memory":     nil,
+	"internal/problem":    nil,
+	"internal/metadata":   {"internal/problem"},
+	"internal/slug":       {"internal/problem"},
+	"internal/publicid":   nil,
+	"internal/seal":       nil,
+	"internal/wordlist":   nil,
+	"internal/event":      {"internal/publicid"},
 	// Empty in an ordinary build. Packages with failpoints import it.
 	"internal/failpoint": nil,
 	// The starts and signals of durable jobs, as values.
-	"internal/jobs":             {"internal/failpoint", "internal/publicid"},
+	"internal/jobs":             {"internal/publicid"},
 	"internal/mail":             {"internal/config"},
 	"internal/searchattributes": nil,
 	// The text of the API guide and its pages.
@@ -83,21 +82,22 @@ var allowed = map[string][]string{
 		"internal/page", "internal/problem", "internal/publicid", "internal/seal", "internal/send", "internal/store", "webhook",
 	},
 	"internal/feedback": {
-		"ent/db/...", "internal/batch", "internal/change", "internal/config", "internal/contacts", "internal/event", "internal/jobs", "internal/page",
+		"ent/db/...", "internal/change", "internal/config", "internal/contacts", "internal/event", "internal/jobs", "internal/page",
 		"internal/problem", "internal/publicid", "internal/slug", "internal/store", "internal/wordlist",
 	},
 	"internal/subscribers": {
-		"ent/db/...", "internal/change", "internal/config", "internal/contacts", "internal/jobs", "internal/page", "internal/problem", "internal/publicid",
-		"internal/store",
+		"ent/db/...", "internal/change", "internal/config", "internal/contacts", "internal/jobs", "internal/page", "internal/problem",
+		"internal/publicid", "internal/ratelimit", "internal/store",
 	},
 	"internal/interactions": {
-		"ent/db/...", "internal/change", "internal/config", "internal/contacts", "internal/failpoint", "internal/feedback", "internal/jobs", "internal/page",
-		"internal/problem", "internal/publicid", "internal/seal", "internal/store", "internal/subscribers", "internal/wordlist",
+		"ent/db/...", "internal/change", "internal/config", "internal/contacts", "internal/failpoint", "internal/feedback", "internal/jobs",
+		"internal/page", "internal/problem", "internal/publicid", "internal/ratelimit", "internal/seal", "internal/store", "internal/subscribers",
+		"internal/wordlist",
 	},
 	// It reads and erases all data of a person, across the other packages of the domain.
 	"internal/subjects": {
-		"ent/db/...", "internal/access", "internal/change", "internal/contacts", "internal/event", "internal/failpoint", "internal/jobs", "internal/page",
-		"internal/problem", "internal/publicid", "internal/seal", "internal/store",
+		"ent/db/...", "internal/access", "internal/change", "internal/contacts", "internal/event", "internal/failpoint", "internal/jobs",
+		"internal/page", "internal/problem", "internal/publicid", "internal/retention", "internal/seal", "internal/store",
 	},
 	"internal/backfill": {
 		"ent/db/...", "internal/change", "internal/contacts", "internal/jobs", "internal/problem", "internal/publicid", "internal/seal", "internal/store",
@@ -107,22 +107,24 @@ var allowed = map[string][]string{
 		"internal/seal", "internal/store",
 	},
 	// The rules for sharing resources, without any I/O.
-	"internal/fairness": {"internal/change", "internal/memory", "internal/publicid", "internal/send", "webhook"},
+	"internal/delivery/fairness": {"internal/change", "internal/memory", "internal/publicid", "internal/send", "webhook"},
 	"activities": {
-		"internal/backfill", "internal/batch", "internal/change", "internal/failpoint", "internal/fairness", "internal/feedback", "internal/interactions", "internal/jobs", "internal/mail",
-		"internal/problem", "internal/publicid", "internal/seal", "internal/send", "internal/store", "internal/subjects", "internal/subscribers",
-		"internal/telemetry", "internal/webhooks", "webhook",
+		"internal/backfill", "internal/batch", "internal/change", "internal/delivery", "internal/delivery/fairness", "internal/failpoint",
+		"internal/feedback", "internal/interactions", "internal/jobs", "internal/mail", "internal/problem", "internal/publicid",
+		"internal/ratelimit", "internal/retention", "internal/seal", "internal/send", "internal/store", "internal/subjects",
+		"internal/subscribers", "internal/telemetry", "internal/webhooks",
 	},
 	"workflows": {"activities", "internal/publicid"},
 	// Starts workflows in Temporal. It knows workflows by their names and arguments.
 	"dispatch": {
-		"activities", "internal/change", "internal/config", "internal/failpoint", "internal/fairness", "internal/jobs", "internal/publicid",
+		"activities", "internal/change", "internal/config", "internal/failpoint", "internal/delivery/fairness", "internal/jobs", "internal/publicid",
 		"internal/telemetry", "workflows",
 	},
 	// The parts below the edges, as one list for the program and the tests.
 	"internal/app": {
-		"dispatch", "internal/access", "internal/backfill", "internal/change", "internal/contacts", "internal/feedback", "internal/interactions",
-		"internal/store", "internal/subjects", "internal/subscribers", "internal/telemetry", "internal/webhooks", "internal/widget",
+		"dispatch", "internal/access", "internal/backfill", "internal/change", "internal/contacts", "internal/delivery", "internal/feedback",
+		"internal/interactions", "internal/ratelimit", "internal/store", "internal/subjects", "internal/subscribers", "internal/telemetry",
+		"internal/webhooks", "internal/widget",
 	},
 	// The edges of the service.
 	"api/gen": nil,
@@ -131,8 +133,9 @@ var allowed = map[string][]string{
 	"internal/keyring": {"internal/access", "internal/change"},
 	"api": {
 		"api/contract", "api/gen", "ent/db/...", "internal/access", "internal/change", "internal/clientaddr", "internal/config",
-		"internal/contacts", "internal/etag", "internal/feedback", "internal/guide", "internal/interactions", "internal/keyring", "internal/memory", "internal/page", "internal/problem",
-		"internal/publicid", "internal/subjects", "internal/subscribers", "internal/telemetry", "internal/tokenbucket", "internal/webhooks", "internal/widget",
+		"internal/contacts", "internal/etag", "internal/feedback", "internal/guide", "internal/interactions", "internal/keyring",
+		"internal/memory", "internal/page", "internal/problem", "internal/publicid", "internal/ratelimit", "internal/subjects",
+		"internal/subscribers", "internal/telemetry", "internal/webhooks", "internal/widget",
 	},
 	// The parts of the pages that don't depend on the service.
 	"web/markup":    {"web/messages", "web/pagecache"},
@@ -143,14 +146,15 @@ var allowed = map[string][]string{
 	// The public pages. They are mounted beside the operations.
 	"web": {
 		"api", "ent/db/...", "internal/access", "internal/change", "internal/config", "internal/etag", "internal/feedback",
-		"internal/interactions", "internal/memory", "internal/page", "internal/problem", "internal/publicid", "internal/subscribers", "internal/telemetry", "internal/tokenbucket",
-		"internal/widget", "web/markup", "web/messages", "web/pagecache", "web/palette", "web/preview",
+		"internal/interactions", "internal/memory", "internal/page", "internal/problem", "internal/publicid", "internal/ratelimit",
+		"internal/subscribers", "internal/telemetry", "internal/widget", "web/markup", "web/messages", "web/pagecache", "web/palette",
+		"web/preview",
 	},
 	// It knows operations only through the contract.
 	"mcp": {"api", "internal/problem"},
 	"worker": {
-		"activities", "dispatch", "internal/config", "internal/feedback", "internal/machine", "internal/mail", "internal/seal", "internal/send",
-		"internal/searchattributes", "internal/store", "internal/telemetry", "workflows",
+		"activities", "dispatch", "internal/config", "internal/machine", "internal/mail", "internal/seal", "internal/searchattributes",
+		"internal/send", "internal/store", "internal/telemetry", "workflows",
 	},
 	// Puts everything together, for use and for tests.
 	"cmd/...":                     {"..."},
@@ -160,9 +164,9 @@ var allowed = map[string][]string{
 	// Tests that don't import the pages, the tools or the worker must not run again after an edit
 	// of those.
 	"internal/testkit/apptest": {
-		"api", "dispatch", "ent/db/...", "internal/access", "internal/app", "internal/backfill", "internal/change", "internal/config", "internal/contacts",
-		"internal/event", "internal/feedback", "internal/interactions", "internal/publicid", "internal/send", "internal/store", "internal/subjects",
-		"internal/telemetry", "internal/testkit", "internal/webhooks",
+		"api", "dispatch", "ent/db/...", "internal/access", "internal/app", "internal/backfill", "internal/change", "internal/config",
+		"internal/event", "internal/interactions", "internal/publicid", "internal/send", "internal/store", "internal/telemetry",
+		"internal/testkit",
 	},
 	"internal/testkit/tier/...": {"internal/needs", "internal/testkit/tier"},
 	"bench/...":                 {"..."},
@@ -173,11 +177,16 @@ var allowed = map[string][]string{
 	"ent/generate":              nil,
 	"ent/newmigration":          {"ent/migrations", "internal/migration", "internal/store"},
 	// The checks of the service contain no code of the service.
-	"e2e/faults/ledger":   nil,
-	"e2e/faults/hostile":  nil,
-	"e2e/faults/outside":  nil,
-	"e2e/faults/receiver": {"e2e/faults/ledger"},
-	"e2e/faults/check":    {"e2e/faults/ledger"},
+	"e2e/faults/ledger":        nil,
+	"e2e/faults/hostile":       nil,
+	"e2e/faults/outside":       nil,
+	"e2e/faults/receiver":      {"e2e/faults/ledger"},
+	"e2e/faults/check":         {"e2e/faults/ledger"},
+	"internal/delivery":        {"internal/publicid", "internal/store", "internal/telemetry"},
+	"internal/ratelimit":       {"internal/batch", "internal/config", "internal/publicid", "internal/store"},
+	"internal/retention":       {"internal/publicid", "internal/store"},
+	// Rows for tests of SQL.
+	"internal/testkit/fixture": {"ent/db/...", "internal/delivery", "internal/publicid", "internal/store", "internal/testkit"},
 }
 
 // onlyTests are packages that no program may import.
@@ -186,7 +195,8 @@ var onlyTests = []string{"internal/testkit", "bench", "e2e"}
 // testedFromOutside are packages whose tests start the whole service, which contains the package
 // itself.
 var testedFromOutside = []string{
-	"api", "dispatch", "internal/contacts", "internal/feedback", "internal/interactions", "internal/store", "internal/webhooks", "mcp",
+	"api", "dispatch", "internal/contacts", "internal/delivery", "internal/feedback", "internal/interactions", "internal/retention", "internal/store",
+	"internal/webhooks", "mcp",
 	"web", "worker",
 }
 

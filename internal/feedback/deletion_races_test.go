@@ -22,7 +22,7 @@ import (
 	"earshot/ent/db/tag"
 	"earshot/internal/event"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
+	"earshot/internal/retention"
 	"earshot/internal/testkit"
 	"earshot/internal/testkit/apptest"
 )
@@ -279,9 +279,9 @@ func deleteWebhookAmid(t *testing.T, n *tenant) {
 // removeDeleted runs the retention of deleted webhooks.
 func (n *tenant) removeDeleted(t *testing.T) {
 	t.Helper()
-	for from := (&store.DeletedPlace{}); from != nil; {
+	for from := (&retention.DeletedPlace{}); from != nil; {
 		var err error
-		_, _, from, err = n.App.Store.RemoveDeleted(t.Context(), *from)
+		_, _, from, err = retention.RemoveDeleted(t.Context(), n.App.Store, *from)
 		require.NoError(t, err)
 	}
 }

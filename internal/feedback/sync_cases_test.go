@@ -16,6 +16,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
+
+	"earshot/internal/retention"
 )
 
 // heldChange changes a post in a transaction of its own, and leaves the transaction open.
@@ -77,7 +79,7 @@ func TestACopyThatMissedDeletionsForTooLongIsToldSo(t *testing.T) {
 	c := newCopy(n, query)
 	c.catchesUp(t, "/v1/contacts?limit=100")
 	n.Make(t, http.MethodDelete, "/v1/contacts/"+gone, nil)
-	_, _, err := n.App.Store.RemoveTombstones(t.Context(), time.Now().Add(time.Hour))
+	_, _, err := retention.RemoveTombstones(t.Context(), n.App.Store, time.Now().Add(time.Hour))
 	require.NoError(t, err)
 	a := n.Refused(t, "ERR_GONE", http.MethodGet, query+"&cursor="+url.QueryEscape(c.cursor), nil)
 	require.Equal(t, "cursor_expired", a.Details()["reason"])

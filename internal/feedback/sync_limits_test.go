@@ -16,6 +16,7 @@ import (
 	"earshot/internal/page"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
+	"earshot/internal/retention"
 	"earshot/internal/store"
 	"earshot/internal/testkit/apptest"
 )
@@ -91,7 +92,7 @@ func TestATombstoneThatGoesWhileAPageIsReadIsToldOfOrThePageIsRefused(t *testing
 		In:      func(c *store.ListedContact) int64 { return c.ChangedIn },
 		Deleted: func(id uuid.UUID) string { return publicid.Of[publicid.Contact](id).String() },
 		Rows: func(int, predicate.Contact) ([]*store.ListedContact, error) {
-			_, _, err := n.App.Store.RemoveTombstones(context.WithoutCancel(ctx), time.Now().Add(time.Hour))
+			_, _, err := retention.RemoveTombstones(context.WithoutCancel(ctx), n.App.Store, time.Now().Add(time.Hour))
 			return nil, err
 		},
 	}.Page(ctx, at, 25, page.Sync{IncludeDeleted: &yes})

@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"earshot/internal/problem"
-	"earshot/internal/store"
+	"earshot/internal/ratelimit"
 )
 
 // The limits apply across all processes.
@@ -57,7 +57,7 @@ func (s *Service) mayMail(ctx context.Context, to Visitor) (bool, error) {
 	mailbox := s.mailboxHash(to.Email)
 	// Every request is counted here, so a network that has asked before gets no share of the reserve.
 	pair := append(slices.Clone(mailbox), networkName(to.From)...)
-	fresh, err := s.store.TakeFrom(ctx, s.bucket("address from network", pair, 1, dayRefill))
+	fresh, err := ratelimit.TakeFrom(ctx, s.store, s.bucket("address from network", pair, 1, dayRefill))
 	if err != nil {
 		return false, err
 	}
@@ -70,9 +70,9 @@ func (s *Service) mayMail(ctx context.Context, to Visitor) (bool, error) {
 }
 
 // takeEach takes a token from each bucket and stops at the first empty one.
-func (s *Service) takeEach(ctx context.Context, all ...store.Bucket) (bool, error) {
+func (s *Service) takeEach(ctx context.Context, all ...ratelimit.Bucket) (bool, error) {
 	for _, b := range all {
-		if ok, err := s.store.TakeFrom(ctx, b); err != nil || !ok {
+		if ok, err := ratelimit.TakeFrom(ctx, s.store, b); err != nil || !ok {
 			return false, err
 		}
 	}
@@ -89,8 +89,8 @@ func (s *Service) mayAct(ctx context.Context, by Visitor) error {
 	return s.take(ctx, s.bucket("acts of network", networkName(by.From), networkActs, networkActsRefill))
 }
 
-func (s *Service) take(ctx context.Context, b store.Bucket) error {
-	ok, err := s.store.TakeFrom(ctx, b)
+func (s *Service) take(ctx context.Context, b ratelimit.Bucket) error {
+	ok, err := ratelimit.TakeFrom(ctx, s.store, b)
 	if err == nil && !ok {
 		err = problem.New(problem.RateLimited, "That was too much for now; try again in some minutes.")
 	}
@@ -98,9 +98,9 @@ func (s *Service) take(ctx context.Context, b store.Bucket) error {
 }
 
 // bucket returns a bucket with a keyed id, so that clients cannot choose the id of a bucket.
-func (s *Service) bucket(kind string, of []byte, size int, refill time.Duration) store.Bucket {
+func (s *Service) bucket(kind string, of []byte, size int, refill time.Duration) ratelimit.Bucket {
 	mac := hmac.New(sha256.New, s.formKey)
 	mac.Write([]byte("bucket " + kind + "\x00"))
 	mac.Write(of)
-	return store.Bucket{ID: uuid.UUID(mac.Sum(nil)[:16]), Size: size, Refill: refill}
+	return ratelimit.Bucket{ID: uuid.UUID(mac.Sum(nil)[:16]), Size: size, Refill: refill}
 }

@@ -75,7 +75,7 @@ WHERE id IN (SELECT id FROM api_keys WHERE id = ANY($1) ORDER BY id FOR NO KEY U
 // NoteKeyUses records when API keys of any organization were last used. It skips rows that another
 // transaction has locked, because the next use will be recorded.
 func (s *Store) NoteKeyUses(ctx context.Context, ids []publicid.APIKey, at time.Time) error {
-	if _, err := s.pool.Exec(ctx, noteKeyUsesSQL, raw(ids), at); err != nil {
+	if _, err := s.pool.Exec(ctx, noteKeyUsesSQL, UUIDs(ids), at); err != nil {
 		return errors.Wrap(err, "note the use of API keys")
 	}
 	return nil

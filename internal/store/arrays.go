@@ -8,21 +8,21 @@ import (
 // uuidArray is an array that pgx encodes without reflection and without text.
 type uuidArray = pgtype.FlatArray[pgtype.UUID]
 
-func raw[ID interface{ UUID() uuid.UUID }](ids []ID) uuidArray {
+func UUIDs[ID interface{ UUID() uuid.UUID }](ids []ID) uuidArray {
 	all := make(uuidArray, len(ids))
 	for i, id := range ids {
-		all[i] = rawID(id)
+		all[i] = UUID(id)
 	}
 	return all
 }
 
-func rawID[ID interface{ UUID() uuid.UUID }](id ID) pgtype.UUID {
+func UUID[ID interface{ UUID() uuid.UUID }](id ID) pgtype.UUID {
 	return pgtype.UUID{Bytes: id.UUID(), Valid: true}
 }
 
-func maybe[ID interface{ UUID() uuid.UUID }](id *ID) pgtype.UUID {
+func MaybeUUID[ID interface{ UUID() uuid.UUID }](id *ID) pgtype.UUID {
 	if id == nil {
 		return pgtype.UUID{}
 	}
-	return rawID(*id)
+	return UUID(*id)
 }

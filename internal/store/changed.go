@@ -163,27 +163,6 @@ func (s *Store) Deleted(ctx context.Context, of Deletions, p DeletedBetween) (fo
 	return found, removed, nil
 }
 
-// A page has 500 rows, as everywhere in the retention.
-const oldTombstonesSQL = `
-WITH gone AS (
-  DELETE FROM tombstones WHERE id IN (
-    SELECT id FROM tombstones WHERE deleted_at < $1 ORDER BY deleted_at LIMIT 500 FOR UPDATE SKIP LOCKED
-  ) RETURNING changed_in
-), noted AS (
-  UPDATE transaction_numbers SET removed = greatest(removed, (SELECT max(changed_in) FROM gone)) WHERE EXISTS (SELECT FROM gone)
-)
-SELECT count(*) FROM gone`
-
-// RemoveTombstones removes one page of tombstones, of all organizations, that are older than a
-// moment, and returns their number. Whole reports that there may be more.
-func (s *Store) RemoveTombstones(ctx context.Context, olderThan time.Time) (removed int, whole bool, err error) {
-	err = again(func() error { return s.pool.QueryRow(ctx, oldTombstonesSQL, olderThan).Scan(&removed) })
-	if err != nil {
-		return 0, false, errors.Wrap(err, "remove tombstones")
-	}
-	return removed, removed == 500, nil
-}
-
 // NumberChangesAnew prepares a database that may have been restored into another cluster, which
 // numbers its transactions differently. Call it before the database is used. For a restore into the
 // same cluster, operators follow docs/backup.md.

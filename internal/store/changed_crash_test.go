@@ -10,6 +10,7 @@ import (
 
 	"earshot/internal/devstack"
 	"earshot/internal/store"
+	"earshot/internal/testkit/fixture"
 	"earshot/internal/testkit/tier"
 )
 
@@ -41,7 +42,7 @@ func TestACopyGoesNoFurtherThanTheNumbersThatACrashOfPostgresLeaves(t *testing.T
 	o := devstack.PostgresOptions{Dir: ownDir(t)}
 	p := durable(t, o)
 	require.NoError(t, p.CreateDatabase(t.Context(), "crashed"))
-	s, c := open(t, p.URL("crashed")), connect(t, p.URL("crashed"))
+	s, c := fixture.Open(t, p.URL("crashed")), fixture.Connect(t, p.URL("crashed"))
 	_, err := s.Migrate(t.Context())
 	require.NoError(t, err)
 	// The checkpoint puts the log so far on disk. After it, the WAL writer stays idle for 10
@@ -62,7 +63,7 @@ func TestACopyGoesNoFurtherThanTheNumbersThatACrashOfPostgresLeaves(t *testing.T
 	require.Less(t, rolledBack.Durable, rolledBack.Settled)
 
 	p.Kill()
-	c = connect(t, durable(t, o).URL("crashed"))
+	c = fixture.Connect(t, durable(t, o).URL("crashed"))
 	var given int64
 	require.NoError(t, c.QueryRow(t.Context(), "SELECT change_number()").Scan(&given))
 	require.Less(t, given, rolledBack.Settled, "a number that was settled is given again")
@@ -75,9 +76,9 @@ func TestAStandbyDoesNotSayWhichChangesAreSettled(t *testing.T) {
 	t.Parallel()
 	primary := durable(t, devstack.PostgresOptions{Dir: ownDir(t)})
 	require.NoError(t, primary.CreateDatabase(t.Context(), "followed"))
-	_, err := open(t, primary.URL("followed")).Migrate(t.Context())
+	_, err := fixture.Open(t, primary.URL("followed")).Migrate(t.Context())
 	require.NoError(t, err)
 	standby := durable(t, devstack.PostgresOptions{Dir: ownDir(t), Follow: primary})
-	_, err = open(t, standby.URL("followed")).Changes(t.Context())
+	_, err = fixture.Open(t, standby.URL("followed")).Changes(t.Context())
 	require.True(t, store.Unavailable(err), "%v", err)
 }

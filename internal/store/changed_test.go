@@ -8,13 +8,14 @@ import (
 
 	"earshot/ent/db/contact"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/fixture"
 )
 
 // Add every new column to the trigger, too.
 func TestEveryChangeOfAContactExceptItsSeenTimesIsNumbered(t *testing.T) {
 	t.Parallel()
 	url := testkit.Database(t)
-	numbered := texts(t, connect(t, url), `SELECT event_object_column FROM information_schema.triggered_update_columns
+	numbered := fixture.Texts(t, fixture.Connect(t, url), `SELECT event_object_column FROM information_schema.triggered_update_columns
 		WHERE event_object_table = 'contacts' AND trigger_name = 'number_change'`)
 	never := []string{"id", "organization_id", "created_at", "source", "consent_basis", "first_seen_at", "last_seen_at", "changed_in"}
 	require.ElementsMatch(t, contact.Columns, slices.Concat(numbered, never))
@@ -24,8 +25,8 @@ func TestEveryChangeOfAContactExceptItsSeenTimesIsNumbered(t *testing.T) {
 func TestEveryChangeHasTheNumberOfItsTransaction(t *testing.T) {
 	t.Parallel()
 	url := testkit.Database(t)
-	seed(t, open(t, url))
-	c := connect(t, url)
+	fixture.Seed(t, fixture.Open(t, url))
+	c := fixture.Connect(t, url)
 	for table, set := range map[string]string{
 		"posts": "vote_count = vote_count + 1", "comments": "body_text = 'x'", "changelog_entries": "title = 'x'", "contacts": "name = 'x'",
 	} {
@@ -44,7 +45,7 @@ func TestEveryChangeHasTheNumberOfItsTransaction(t *testing.T) {
 // The clock may be behind the one that started the earlier numbers, for example on another machine.
 func TestNumbersThatBeginAnewAreBehindAllFromBefore(t *testing.T) {
 	t.Parallel()
-	c := connect(t, testkit.Database(t))
+	c := fixture.Connect(t, testkit.Database(t))
 	var last, began int64
 	for _, set := range []string{"base = 5000000000000000000", "restored = 6000000000000000000, base = 0", "base = base"} {
 		_, err := c.Exec(t.Context(), "UPDATE transaction_numbers SET "+set)
@@ -63,7 +64,7 @@ func TestNumbersThatBeginAnewAreBehindAllFromBefore(t *testing.T) {
 // A role that owns only the database needs these functions to compute Changes.Durable.
 func TestEveryRoleMayAskForTheLastCheckpoint(t *testing.T) {
 	t.Parallel()
-	c := connect(t, testkit.Database(t))
+	c := fixture.Connect(t, testkit.Database(t))
 	var may bool
 	require.NoError(t, c.QueryRow(t.Context(), `SELECT has_function_privilege('public', 'pg_control_checkpoint()', 'EXECUTE')
 		AND has_function_privilege('public', 'pg_control_system()', 'EXECUTE')`).Scan(&may))

@@ -66,7 +66,7 @@ func (s *Store) SeeContacts(
 		return nil, nil, err
 	}
 	defer conn.Release()
-	rows, err := conn.Query(ctx, fmt.Sprintf(seeSQL, complete(told, most), contactColumns, seenColumns), rawID(of), ids, at)
+	rows, err := conn.Query(ctx, fmt.Sprintf(seeSQL, complete(told, most), contactColumns, seenColumns), UUID(of), ids, at)
 	if err != nil {
 		return nil, nil, errors.Wrap(err, "note that contacts were seen")
 	}

@@ -12,12 +12,13 @@ import (
 	"earshot/internal/publicid"
 	"earshot/internal/store"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/fixture"
 )
 
 func TestAContactThatIsSeenIsReadAsEntReadsIt(t *testing.T) {
 	t.Parallel()
 	s := testkit.Store(t)
-	ctx, organization := newOrganization(t, s)
+	ctx, organization := fixture.NewOrganization(t, s)
 	at := time.Now().UTC().Truncate(time.Microsecond)
 	full := s.Client().Contact.Create().SetExternalUserID("full").SetEmail("ada@example.com").SetEmailHash([]byte("hash")).
 		SetName("Ada").SetPlan("pro").SetMrrCents(4900).SetCurrency("EUR").SetMetadata(json.RawMessage(`{"z":1,"a":2}`)).
@@ -63,25 +64,25 @@ func fields(t *testing.T, entity any) string {
 func TestTheTimeAContactWasSeenOnlyAdvances(t *testing.T) {
 	t.Parallel()
 	s := testkit.Store(t)
-	r := seed(t, s)
-	before, err := s.Client().Contact.Get(r.ctx, r.contact)
+	r := fixture.Seed(t, s)
+	before, err := s.Client().Contact.Get(r.Ctx, r.Contact)
 	require.NoError(t, err)
-	seen := see(t, s, r.organization, *before.ExternalUserID, before.LastSeenAt.Add(-time.Hour))
+	seen := see(t, s, r.Organization, *before.ExternalUserID, before.LastSeenAt.Add(-time.Hour))
 	require.Equal(t, before.LastSeenAt, seen.LastSeenAt)
 }
 
 func TestOnlyTheOrganizationsOwnContactIsSeen(t *testing.T) {
 	t.Parallel()
 	s := testkit.Store(t)
-	r := seed(t, s)
-	before, err := s.Client().Contact.Get(r.ctx, r.contact)
+	r := fixture.Seed(t, s)
+	before, err := s.Client().Contact.Get(r.Ctx, r.Contact)
 	require.NoError(t, err)
-	for _, of := range []publicid.Organization{publicid.NewOrganization(), seed(t, s).organization} {
+	for _, of := range []publicid.Organization{publicid.NewOrganization(), fixture.Seed(t, s).Organization} {
 		if seen := see(t, s, of, *before.ExternalUserID, time.Now()); seen != nil { // the other organization's contact with the same external id
 			require.Equal(t, of, seen.OrganizationID)
 		}
 	}
-	after, err := s.Client().Contact.Get(r.ctx, r.contact)
+	after, err := s.Client().Contact.Get(r.Ctx, r.Contact)
 	require.NoError(t, err)
 	require.Equal(t, before.LastSeenAt, after.LastSeenAt)
 }
@@ -89,7 +90,7 @@ func TestOnlyTheOrganizationsOwnContactIsSeen(t *testing.T) {
 func TestAContactThatCanBeToldATraitIsLeftToTheTransaction(t *testing.T) {
 	t.Parallel()
 	s := testkit.Store(t)
-	ctx, organization := newOrganization(t, s)
+	ctx, organization := fixture.NewOrganization(t, s)
 	at := time.Now().UTC().Truncate(time.Microsecond)
 	bare := s.Client().Contact.Create().SetExternalUserID("bare").SetMetadata(json.RawMessage(`{}`)).
 		SetSource("identify").SetConsentBasis("sdk_identify").
@@ -108,7 +109,7 @@ func TestAContactThatCanBeToldATraitIsLeftToTheTransaction(t *testing.T) {
 func TestContactsAreLockedByTheirExternalIDs(t *testing.T) {
 	t.Parallel()
 	s := testkit.Store(t)
-	ctx, organization := newOrganization(t, s)
+	ctx, organization := fixture.NewOrganization(t, s)
 	create := func(id, metadata string) *db.ContactCreate {
 		return s.Client().Contact.Create().SetExternalUserID(id).SetMetadata(json.RawMessage(metadata)).
 			SetSource("identify").SetConsentBasis("sdk_identify").SetFirstSeenAt(time.Now()).SetLastSeenAt(time.Now())

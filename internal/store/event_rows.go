@@ -61,7 +61,7 @@ func queueEvents(onto *pgx.Batch, of publicid.Organization, last AtCommit, made 
 	ids, types := make(uuidArray, len(all)), make([]string, len(all))
 	at, payloads := make([]time.Time, len(all)), make([][]byte, len(all))
 	for i, e := range all {
-		ids[i], types[i], at[i], payloads[i] = rawID(e.ID), e.Type, e.At, e.Payload
+		ids[i], types[i], at[i], payloads[i] = UUID(e.ID), e.Type, e.At, e.Payload
 	}
 	distinct := slices.Compact(slices.Sorted(slices.Values(types)))
 	onto.Queue(insertEventRowsSQL, of, ids, types, at, payloads, distinct, last.SubscribedOnly).Query(func(rows pgx.Rows) (err error) {

@@ -11,6 +11,7 @@ import (
 	"earshot/ent/db/event"
 	"earshot/internal/publicid"
 	"earshot/internal/store"
+	"earshot/internal/testkit/fixture"
 )
 
 func TestManyEventsAreInsertedByOneStatement(t *testing.T) {
@@ -18,22 +19,22 @@ func TestManyEventsAreInsertedByOneStatement(t *testing.T) {
 	for name, subscribedOnly := range map[string]bool{"with those that nobody subscribes to": false, "without them": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			o := newOutbox(t)
-			client := o.store.Client()
+			o := fixture.NewOutbox(t)
+			client := o.Store.Client()
 			hook := func(events ...string) *db.WebhookCreate {
-				return client.Webhook.Create().SetURL(hookURL).SetSecretSealed([]byte(sealed)).SetEvents(events)
+				return client.Webhook.Create().SetURL(fixture.HookURL).SetSecretSealed([]byte(fixture.Sealed)).SetEvents(events)
 			}
-			both := hook("post.created", "vote.created").SaveX(o.ctx)
-			votes := hook("vote.created").SaveX(o.ctx)
-			hook("vote.created").SetEnabled(false).SaveX(o.ctx)
-			hook("vote.created").SetDeletedAt(ago(0)).SaveX(o.ctx)
+			both := hook("post.created", "vote.created").SaveX(o.Ctx)
+			votes := hook("vote.created").SaveX(o.Ctx)
+			hook("vote.created").SetEnabled(false).SaveX(o.Ctx)
+			hook("vote.created").SetDeletedAt(fixture.Ago(0)).SaveX(o.Ctx)
 			rows := make([]store.EventRow, 200)
 			for i := range rows {
 				rows[i] = store.EventRow{
-					ID: publicid.NewEvent(), Type: []string{"vote.created", "contact.created"}[i%2], At: ago(0), Payload: []byte(payload + fmt.Sprint(i)),
+					ID: publicid.NewEvent(), Type: []string{"vote.created", "contact.created"}[i%2], At: fixture.Ago(0), Payload: []byte(fixture.Payload + fmt.Sprint(i)),
 				}
 			}
-			sent, err := o.store.InTxWithRides(o.ctx, o.organization, nil, func(*db.Tx, store.TakenKeys) (store.AtCommit, error) {
+			sent, err := o.Store.InTxWithRides(o.Ctx, o.Organization, nil, func(*db.Tx, store.TakenKeys) (store.AtCommit, error) {
 				return store.AtCommit{Events: rows, SubscribedOnly: subscribedOnly}, nil
 			})
 			require.NoError(t, err)
@@ -45,7 +46,7 @@ func TestManyEventsAreInsertedByOneStatement(t *testing.T) {
 					want = append(want, rows[i])
 				}
 			}
-			found := client.Event.Query().Where(event.SequenceNotNil(), event.IDNEQ(o.event)).Order(db.Asc(event.FieldSequence)).AllX(o.ctx)
+			found := client.Event.Query().Where(event.SequenceNotNil(), event.IDNEQ(o.Event)).Order(db.Asc(event.FieldSequence)).AllX(o.Ctx)
 			require.Len(t, found, len(want))
 			for i, e := range found {
 				require.Equal(t, want[i].ID, e.ID, "in the order in which they were given")
@@ -55,11 +56,11 @@ func TestManyEventsAreInsertedByOneStatement(t *testing.T) {
 			require.Len(t, sent, 200, "100 votes, each to two webhooks")
 			count := map[publicid.Webhook]int{}
 			for _, d := range sent {
-				require.Equal(t, []string{"vote.created", hookURL}, []string{d.EventType, d.URL})
+				require.Equal(t, []string{"vote.created", fixture.HookURL}, []string{d.EventType, d.URL})
 				count[d.Webhook]++
 			}
 			require.Equal(t, map[publicid.Webhook]int{both.ID: 100, votes.ID: 100}, count)
-			of := client.Delivery.Query().Where(delivery.WebhookID(votes.ID)).Order(db.Asc(delivery.FieldID)).AllX(o.ctx)
+			of := client.Delivery.Query().Where(delivery.WebhookID(votes.ID)).Order(db.Asc(delivery.FieldID)).AllX(o.Ctx)
 			for i, d := range of {
 				require.Equal(t, rows[2*i].ID, d.EventID, "lists of deliveries have the order of the events")
 				require.Equal(t, d.CreatedAt, *d.NextAttemptAt, "due at once")

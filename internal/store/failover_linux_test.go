@@ -9,18 +9,19 @@ import (
 
 	"earshot/internal/store"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/fixture"
 )
 
 // The test can't cut the power of a machine, so it checks the socket options.
 func TestTheSystemEndsAConnectionToAMachineThatHasGoneSilentWithinTenSeconds(t *testing.T) {
 	t.Parallel()
-	var seen connections
+	var seen fixture.Connections
 	s, err := store.Open(store.Options{URL: testkit.Database(t), Serving: true, Tracer: &seen})
 	require.NoError(t, err)
 	t.Cleanup(s.Close)
-	_, err = s.Client().Organization.Query().Count(system(t))
+	_, err = s.Client().Organization.Query().Count(fixture.System(t))
 	require.NoError(t, err)
-	socket, ok := seen.last().Conn().(*net.TCPConn)
+	socket, ok := seen.Last().Conn().(*net.TCPConn)
 	require.True(t, ok)
 	raw, err := socket.SyscallConn()
 	require.NoError(t, err)

@@ -11,6 +11,7 @@ import (
 	"earshot/ent/db"
 	"earshot/internal/store"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/fixture"
 )
 
 // at replaces the hosts in a database's URL.
@@ -70,9 +71,9 @@ func TestOfSeveralHostsOnlyOneThatTakesWritesIsUsed(t *testing.T) {
 func TestAConnectionToAServerThatTakesNoWritesIsClosed(t *testing.T) {
 	t.Parallel()
 	database := testkit.Database(t)
-	name := connect(t, database).Config().Database
+	name := fixture.Connect(t, database).Config().Database
 	set := func(readOnly string) {
-		writable := connect(t, database+"&default_transaction_read_only=off")
+		writable := fixture.Connect(t, database+"&default_transaction_read_only=off")
 		_, err := writable.Exec(t.Context(), "ALTER DATABASE "+name+" SET default_transaction_read_only = "+readOnly)
 		require.NoError(t, err)
 	}

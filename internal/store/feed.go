@@ -17,7 +17,7 @@ const feedsSQL = `SELECT organization_id, last, removed FROM event_sequences WHE
 // Feeds returns the ranges of event numbers of organizations. It leaves out organizations without
 // events.
 func (s *Store) Feeds(ctx context.Context, of []publicid.Organization) (map[publicid.Organization]Feed, error) {
-	rows, err := s.pool.Query(ctx, feedsSQL, raw(of))
+	rows, err := s.pool.Query(ctx, feedsSQL, UUIDs(of))
 	if err != nil {
 		return nil, errors.Wrap(err, "look for the feeds")
 	}

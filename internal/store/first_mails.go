@@ -50,7 +50,7 @@ func (s *Store) TakeFirstMailSlot(ctx context.Context, hash []byte, perHour int)
 	if err != nil {
 		return at, err
 	}
-	err = again(func() error {
+	err = Again(func() error {
 		return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 			// The lock serializes transactions, so that two of them can't both take the last slot
 			// of an hour.

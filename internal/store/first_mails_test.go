@@ -10,13 +10,14 @@ import (
 
 	"earshot/internal/store"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/fixture"
 )
 
 func TestAnOrganizationBeginsSoManyFirstEMailsAnHourFromAllProcessesTogether(t *testing.T) {
 	t.Parallel()
 	url := testkit.Database(t)
-	here, there := open(t, url), open(t, url)
-	ours, theirs := seed(t, here), seed(t, here)
+	here, there := fixture.Open(t, url), fixture.Open(t, url)
+	ours, theirs := fixture.Seed(t, here), fixture.Seed(t, here)
 	const perHour = 10
 	began := time.Now()
 	var mu sync.Mutex
@@ -28,7 +29,7 @@ func TestAnOrganizationBeginsSoManyFirstEMailsAnHourFromAllProcessesTogether(t *
 			if i%2 == 0 {
 				process = there
 			}
-			at, err := process.TakeFirstMailSlot(store.WithOrganization(t.Context(), ours.organization), binary.BigEndian.AppendUint32(nil, uint32(i)), perHour)
+			at, err := process.TakeFirstMailSlot(store.WithOrganization(t.Context(), ours.Organization), binary.BigEndian.AppendUint32(nil, uint32(i)), perHour)
 			mu.Lock()
 			defer mu.Unlock()
 			if err == nil {
@@ -44,13 +45,13 @@ func TestAnOrganizationBeginsSoManyFirstEMailsAnHourFromAllProcessesTogether(t *
 	}
 	require.Equal(t, map[int]int{0: 10, 1: 10, 2: 5}, hours)
 
-	ctx := store.WithOrganization(t.Context(), ours.organization)
+	ctx := store.WithOrganization(t.Context(), ours.Organization)
 	for i, first := range slots {
 		again, err := there.TakeFirstMailSlot(ctx, binary.BigEndian.AppendUint32(nil, uint32(i)), perHour)
 		require.NoError(t, err)
 		require.Equal(t, first, again, "an address has one slot")
 	}
-	other, err := here.TakeFirstMailSlot(store.WithOrganization(t.Context(), theirs.organization), []byte("x"), perHour)
+	other, err := here.TakeFirstMailSlot(store.WithOrganization(t.Context(), theirs.Organization), []byte("x"), perHour)
 	require.NoError(t, err)
 	require.WithinDuration(t, time.Now(), other, time.Minute, "another organization has slots of its own")
 }

@@ -17,7 +17,7 @@ var Module = fx.Module("store", fx.Provide(func(lc fx.Lifecycle, c config.Config
 	if err != nil {
 		return nil, err
 	}
-	s.Measure(m.Meter(), log)
+	s.measurePool(m.Meter())
 	background, quit := context.WithCancel(context.Background())
 	var statistics sync.WaitGroup
 	lc.Append(fx.Hook{

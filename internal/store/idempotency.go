@@ -65,22 +65,6 @@ ON CONFLICT (id) DO UPDATE SET created_at = excluded.created_at, fingerprint = e
 // ErrKeyInUse while both are running.
 func lockOf(id [32]byte) int64 { return int64(binary.BigEndian.Uint64(id[:8])) }
 
-// The number of rows is part of the text, for the reason given in retention.go.
-const oldRecordsSQL = `
-DELETE FROM idempotency_records WHERE id IN (
-  SELECT id FROM idempotency_records WHERE created_at <= $1 ORDER BY created_at LIMIT 500 FOR UPDATE SKIP LOCKED)`
-
-// RemoveIdempotencyRecords removes one page of expired records, of all organizations, and returns
-// their number. Whole reports that there may be more.
-func (s *Store) RemoveIdempotencyRecords(ctx context.Context) (removed int, whole bool, err error) {
-	done, err := s.pool.Exec(ctx, oldRecordsSQL, Now().Add(-IdempotencyRetention))
-	if err != nil {
-		return 0, false, errors.Wrap(err, "remove idempotency records")
-	}
-	removed = int(done.RowsAffected())
-	return removed, removed == 500, nil
-}
-
 // KeyLook is the result of a look-up of keys: their locks and records.
 type KeyLook struct {
 	keys    []IdempotencyKey

@@ -19,67 +19,80 @@ import (
 	"earshot/internal/publicid"
 )
 
-// The types of listed rows.
-type (
-	// ListedPost has its tags, oldest first. After a search (FirstFound), InTitle reports whether
-	// the title matches. In a list by revenue (PaidFor), Revenue is the post's revenue.
-	ListedPost struct {
-		db.Post
-		Extent
-		TagIDs  []publicid.Tag `json:"tag_ids"`
-		InTitle bool           `json:"in_title"`
-		Revenue int64          `json:"revenue"`
-	}
-	// ListedContact is a contact.
-	ListedContact struct {
-		db.Contact
-		Extent
-	}
-	// ListedComment is a comment.
-	ListedComment struct {
-		db.Comment
-		Extent
-	}
-	// ListedEvent is an event.
-	ListedEvent struct {
-		db.Event
-		Extent
-	}
-	// ListedSubjectRecord is a record of a personal data export.
-	ListedSubjectRecord struct {
-		db.SubjectRecord
-		Extent
-		// Sealed replaces the entity's field, which Ent leaves out of JSON.
-		Sealed []byte `json:"sealed"`
-	}
-	// ListedSubmission is a submission without the personal data.
-	ListedSubmission struct {
-		db.Submission
-		Extent
-	}
-	// ListedEntry is a changelog entry.
-	ListedEntry struct {
-		db.ChangelogEntry
-		Extent
-	}
-)
+// ListedPost has its tags, oldest first. After a search (FirstFound), InTitle reports whether
+// the title matches. In a list by revenue (PaidFor), Revenue is the post's revenue.
+type ListedPost struct {
+	db.Post
+	Extent
+	TagIDs  []publicid.Tag `json:"tag_ids"`
+	InTitle bool           `json:"in_title"`
+	Revenue int64          `json:"revenue"`
+}
 
-// The page readers. The foreign keys guarantee that a post's tags belong to its organization.
-var (
-	PostPages = newPageReader[ListedPost, predicate.Post](db.TypePost, post.Table, post.Columns, []string{post.FieldBodyText, post.FieldBodyJSON},
-		expression{"tag_ids", "ARRAY(SELECT tag_id FROM post_tags WHERE post_tags.post_id = posts.id ORDER BY tag_id)"})
-	ContactPages = newPageReader[ListedContact, predicate.Contact](db.TypeContact, contact.Table, contact.Columns, []string{contact.FieldMetadata})
-	CommentPages = newPageReader[ListedComment, predicate.Comment](db.TypeComment, comment.Table, comment.Columns,
-		[]string{comment.FieldBodyText, comment.FieldBodyJSON})
-	EventPages         = newPageReader[ListedEvent, predicate.Event](db.TypeEvent, event.Table, event.Columns, []string{event.FieldPayload})
-	SubjectRecordPages = newPageReader[ListedSubjectRecord, predicate.SubjectRecord](db.TypeSubjectRecord, subjectrecord.Table,
-		subjectrecord.Columns, []string{subjectrecord.FieldSealed})
-	SubmissionPages = newPageReader[ListedSubmission, predicate.Submission](db.TypeSubmission, submission.Table,
-		slices.DeleteFunc(slices.Clone(submission.Columns), func(column string) bool { return column == submission.FieldPersonSealed }),
-		[]string{submission.FieldBodyText})
-	EntryPages = newPageReader[ListedEntry, predicate.ChangelogEntry](db.TypeChangelogEntry, changelogentry.Table, changelogentry.Columns,
-		[]string{changelogentry.FieldBodyText, changelogentry.FieldBodyJSON})
-)
+// ListedContact is a contact.
+type ListedContact struct {
+	db.Contact
+	Extent
+}
+
+// ListedComment is a comment.
+type ListedComment struct {
+	db.Comment
+	Extent
+}
+
+// ListedEvent is an event.
+type ListedEvent struct {
+	db.Event
+	Extent
+}
+
+// ListedSubjectRecord is a record of a personal data export.
+type ListedSubjectRecord struct {
+	db.SubjectRecord
+	Extent
+	// Sealed replaces the entity's field, which Ent leaves out of JSON.
+	Sealed []byte `json:"sealed"`
+}
+
+// ListedSubmission is a submission without the personal data.
+type ListedSubmission struct {
+	db.Submission
+	Extent
+}
+
+// ListedEntry is a changelog entry.
+type ListedEntry struct {
+	db.ChangelogEntry
+	Extent
+}
+
+// PostPages reads pages of posts. The foreign keys guarantee that the tags of a post belong to its organization.
+var PostPages = newPageReader[ListedPost, predicate.Post](db.TypePost, post.Table, post.Columns, []string{post.FieldBodyText, post.FieldBodyJSON},
+	expression{"tag_ids", "ARRAY(SELECT tag_id FROM post_tags WHERE post_tags.post_id = posts.id ORDER BY tag_id)"})
+
+// ContactPages reads pages of contacts.
+var ContactPages = newPageReader[ListedContact, predicate.Contact](db.TypeContact, contact.Table, contact.Columns, []string{contact.FieldMetadata})
+
+// CommentPages reads pages of comments.
+var CommentPages = newPageReader[ListedComment, predicate.Comment](db.TypeComment, comment.Table, comment.Columns,
+	[]string{comment.FieldBodyText, comment.FieldBodyJSON})
+
+// EventPages reads pages of events.
+var EventPages = newPageReader[ListedEvent, predicate.Event](db.TypeEvent, event.Table, event.Columns, []string{event.FieldPayload})
+
+// SubjectRecordPages reads pages of the records of an export.
+var SubjectRecordPages = newPageReader[ListedSubjectRecord, predicate.SubjectRecord](db.TypeSubjectRecord, subjectrecord.Table,
+	subjectrecord.Columns, []string{subjectrecord.FieldSealed})
+
+// SubmissionPages reads pages of submissions without the personal data.
+var SubmissionPages = newPageReader[ListedSubmission, predicate.Submission](db.TypeSubmission, submission.Table,
+	slices.DeleteFunc(slices.Clone(submission.Columns), func(column string) bool { return column == submission.FieldPersonSealed }),
+	[]string{submission.FieldBodyText})
+
+// EntryPages reads pages of changelog entries.
+var EntryPages = newPageReader[ListedEntry, predicate.ChangelogEntry](db.TypeChangelogEntry, changelogentry.Table, changelogentry.Columns,
+	[]string{changelogentry.FieldBodyText, changelogentry.FieldBodyJSON})
 
 // Falling is an ORDER BY clause by columns of a table, largest first.
 func Falling(table string, columns ...string) string {

@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -11,34 +12,35 @@ import (
 	"earshot/ent/migrations"
 	"earshot/internal/publicid"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/fixture"
 )
 
 func TestOfRecoveriesThatRanBesideEachOtherTheOldestGoesOnAfterTheMigration(t *testing.T) {
 	t.Parallel()
 	url := testkit.Database(t)
-	o, c := another(t, open(t, url), poolOf(t, url)), connect(t, url)
+	o, c := fixture.Another(t, fixture.Open(t, url), fixture.PoolOf(t, url)), fixture.Connect(t, url)
 	_, err := c.Exec(t.Context(), `DROP INDEX recovery_webhook_id`)
 	require.NoError(t, err)
-	begin := func(o *outbox, status recovery.Status) publicid.Recovery {
-		return o.store.Client().Recovery.Create().SetWebhookID(o.webhook).SetSince(ago(2 * grace)).SetUntil(ago(grace)).
-			SetStatus(status).SaveX(o.ctx).ID
+	begin := func(o *fixture.Outbox, status recovery.Status) publicid.Recovery {
+		return o.Store.Client().Recovery.Create().SetWebhookID(o.Webhook).SetSince(fixture.Ago(20 * time.Minute)).SetUntil(fixture.Ago(10 * time.Minute)).
+			SetStatus(status).SaveX(o.Ctx).ID
 	}
 	ended, oldest := begin(o, recovery.StatusCompleted), begin(o, recovery.StatusRunning)
 	newer := []publicid.Recovery{begin(o, recovery.StatusRunning), begin(o, recovery.StatusRunning)}
-	others := another(t, o.store, o.pool)
+	others := fixture.Another(t, o.Store, o.Pool)
 	alone := begin(others, recovery.StatusRunning)
 
 	_, err = c.Exec(t.Context(), up(t, "one_recovery_a_webhook"))
 	require.NoError(t, err)
 	for _, id := range newer {
-		r := o.store.Client().Recovery.GetX(o.ctx, id)
+		r := o.Store.Client().Recovery.GetX(o.Ctx, id)
 		require.Equal(t, recovery.StatusStopped, r.Status)
 		require.Equal(t, "canceled", *r.StoppedReason)
 		require.NotNil(t, r.EndedAt)
 	}
-	require.Equal(t, recovery.StatusCompleted, o.store.Client().Recovery.GetX(o.ctx, ended).Status)
-	require.Equal(t, recovery.StatusRunning, o.store.Client().Recovery.GetX(o.ctx, oldest).Status)
-	require.Equal(t, recovery.StatusRunning, others.store.Client().Recovery.GetX(others.ctx, alone).Status)
+	require.Equal(t, recovery.StatusCompleted, o.Store.Client().Recovery.GetX(o.Ctx, ended).Status)
+	require.Equal(t, recovery.StatusRunning, o.Store.Client().Recovery.GetX(o.Ctx, oldest).Status)
+	require.Equal(t, recovery.StatusRunning, others.Store.Client().Recovery.GetX(others.Ctx, alone).Status)
 }
 
 // up returns the Up part of a migration, by the end of its name.

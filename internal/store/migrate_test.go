@@ -17,6 +17,7 @@ import (
 	"earshot/ent/migrations"
 	"earshot/internal/store"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/fixture"
 )
 
 // names returns the files of the embedded migrations, oldest first.
@@ -79,7 +80,7 @@ func TestTheMigrationsBuildTheDeclaredSchema(t *testing.T) {
 	t.Parallel()
 	dir := copied(t)
 	for _, diff := range diffs {
-		err := diff(open(t, testkit.EmptyDatabase(t)), t.Context(), dir, "drift")
+		err := diff(fixture.Open(t, testkit.EmptyDatabase(t)), t.Context(), dir, "drift")
 		require.ErrorIs(t, err, migrate.ErrNoPlan, "run `make migration name=…`; it would write %s", written(t, dir))
 	}
 	require.Empty(t, written(t, dir))
@@ -108,7 +109,7 @@ func TestAChangeThatNoMigrationMadeIsSeen(t *testing.T) {
 			require.NoError(t, os.WriteFile(filepath.Join(dir, next(t)+"_test.sql"), []byte(later), 0o600))
 			rehash(t, dir)
 			for _, diff := range diffs {
-				if err := diff(open(t, testkit.EmptyDatabase(t)), t.Context(), dir, "remedy"); err != nil {
+				if err := diff(fixture.Open(t, testkit.EmptyDatabase(t)), t.Context(), dir, "remedy"); err != nil {
 					require.ErrorIs(t, err, migrate.ErrNoPlan)
 				}
 			}
@@ -126,7 +127,7 @@ func TestTheMigrationsAreThoseThatWereReleased(t *testing.T) {
 
 func TestMigrationsAreAppliedOnce(t *testing.T) {
 	t.Parallel()
-	s := open(t, testkit.EmptyDatabase(t))
+	s := fixture.Open(t, testkit.EmptyDatabase(t))
 	applied, err := s.Migrate(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, names(t), applied)
@@ -147,7 +148,7 @@ func TestProcessesThatMigrateTogetherApplyEachMigrationOnce(t *testing.T) {
 		failed  []error
 	)
 	for range 2 {
-		s := open(t, url)
+		s := fixture.Open(t, url)
 		all.Go(func() {
 			done, err := s.Migrate(t.Context())
 			mu.Lock()
@@ -167,7 +168,7 @@ func TestProcessesThatMigrateTogetherApplyEachMigrationOnce(t *testing.T) {
 
 func TestTheErrorForAnEmptyDatabaseNamesTheMigrateCommand(t *testing.T) {
 	t.Parallel()
-	err := open(t, testkit.EmptyDatabase(t)).CheckSchema(t.Context())
+	err := fixture.Open(t, testkit.EmptyDatabase(t)).CheckSchema(t.Context())
 	require.ErrorIs(t, err, store.ErrSchemaBehind)
 	require.ErrorContains(t, err, "run `earshot migrate`")
 }
@@ -175,7 +176,7 @@ func TestTheErrorForAnEmptyDatabaseNamesTheMigrateCommand(t *testing.T) {
 func TestADatabaseThatLacksTheLastMigrationIsBehind(t *testing.T) {
 	t.Parallel()
 	url := testkit.Database(t)
-	s, c := open(t, url), connect(t, url)
+	s, c := fixture.Open(t, url), fixture.Connect(t, url)
 	_, err := c.Exec(t.Context(), "DELETE FROM goose_db_version WHERE id = (SELECT max(id) FROM goose_db_version)")
 	require.NoError(t, err)
 	require.ErrorIs(t, s.CheckSchema(t.Context()), store.ErrSchemaBehind)
@@ -184,7 +185,7 @@ func TestADatabaseThatLacksTheLastMigrationIsBehind(t *testing.T) {
 func TestADatabaseThatIsAheadIsServed(t *testing.T) {
 	t.Parallel()
 	url := testkit.Database(t)
-	s, c := open(t, url), connect(t, url)
+	s, c := fixture.Open(t, url), fixture.Connect(t, url)
 	_, err := c.Exec(t.Context(), "INSERT INTO goose_db_version (version_id, is_applied) VALUES (29990101000000, true)")
 	require.NoError(t, err)
 	require.NoError(t, s.CheckSchema(t.Context()))
@@ -195,7 +196,7 @@ func TestADatabaseThatIsAheadIsServed(t *testing.T) {
 
 func TestADatabaseThatIsAwayIsNotBehind(t *testing.T) {
 	t.Parallel()
-	s := open(t, "postgres://nobody@127.0.0.1:1/nothing?sslmode=disable")
+	s := fixture.Open(t, "postgres://nobody@127.0.0.1:1/nothing?sslmode=disable")
 	err := s.CheckSchema(t.Context())
 	require.Error(t, err)
 	require.NotErrorIs(t, err, store.ErrSchemaBehind)
@@ -203,7 +204,7 @@ func TestADatabaseThatIsAwayIsNotBehind(t *testing.T) {
 
 func TestAMigrationThatWasInterruptedCanBeRepeated(t *testing.T) {
 	t.Parallel()
-	s := open(t, testkit.EmptyDatabase(t))
+	s := fixture.Open(t, testkit.EmptyDatabase(t))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err := s.Migrate(ctx)

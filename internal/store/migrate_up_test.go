@@ -16,6 +16,7 @@ import (
 
 	"earshot/internal/store"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/fixture"
 )
 
 // filesVariable names the directory for a test process that only migrates. The test can kill that
@@ -54,7 +55,7 @@ type applying struct {
 func applyAll(t *testing.T, url, dir string) *applying {
 	t.Helper()
 	a := &applying{ended: make(chan error, 1)}
-	s := open(t, url)
+	s := fixture.Open(t, url)
 	go func() {
 		var err error
 		a.names, err = s.MigrateFrom(t.Context(), os.DirFS(dir), func(line string) {
@@ -107,11 +108,11 @@ INSERT INTO a SELECT i FROM generate_series(1, 30) i;
 func TestAMigrationThatFindsATableLockedLetsOthersPassAndTriesAgain(t *testing.T) {
 	t.Parallel()
 	url := testkit.EmptyDatabase(t)
-	c := connect(t, url)
+	c := fixture.Connect(t, url)
 	_, err := c.Exec(t.Context(), "CREATE TABLE a (id int)")
 	require.NoError(t, err)
 	dir := directory(t, "-- +goose Up\nALTER TABLE a ADD COLUMN x int;")
-	tx, err := connect(t, url+"&application_name=dump").Begin(t.Context())
+	tx, err := fixture.Connect(t, url+"&application_name=dump").Begin(t.Context())
 	require.NoError(t, err)
 	_, err = tx.Exec(t.Context(), "LOCK TABLE a IN ACCESS SHARE MODE")
 	require.NoError(t, err)
@@ -135,10 +136,10 @@ SELECT current_setting('lock_timeout') || ' ' || current_setting('statement_time
 		"&lock_timeout=20s&statement_timeout=30s": {"20s 30s", "0 0"},
 	} {
 		url := testkit.EmptyDatabase(t)
-		s := open(t, url+parameters)
+		s := fixture.Open(t, url+parameters)
 		_, err := s.MigrateFrom(t.Context(), os.DirFS(dir), func(string) {})
 		require.NoError(t, err)
-		c := connect(t, url)
+		c := fixture.Connect(t, url)
 		require.Equal(t, limits, []string{scalar[string](t, c, "SELECT limits FROM a"), scalar[string](t, c, "SELECT limits FROM b")})
 	}
 }
@@ -154,7 +155,7 @@ func killedWhen(t *testing.T, url, dir, query string) {
 	require.NoError(t, cmd.Start())
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
-	c := connect(t, url)
+	c := fixture.Connect(t, url)
 	require.Eventually(t, func() bool { return scalar[bool](t, c, query) }, testkit.Wait, 10*time.Millisecond, "%s", out)
 	require.NoError(t, cmd.Process.Kill())
 	require.Error(t, <-ended)
@@ -169,12 +170,12 @@ func TestAnIndexThatAKilledMigrationLeftUnfinishedIsBuiltAnew(t *testing.T) {
 CREATE INDEX CONCURRENTLY IF NOT EXISTS "done" ON b (name);
 CREATE INDEX CONCURRENTLY IF NOT EXISTS "unfinished" ON a (name);
 `)
-	writer, err := connect(t, url+"&application_name=writer").Begin(t.Context())
+	writer, err := fixture.Connect(t, url+"&application_name=writer").Begin(t.Context())
 	require.NoError(t, err)
 	_, err = writer.Exec(t.Context(), "INSERT INTO a VALUES (100)")
 	require.NoError(t, err)
 	killedWhen(t, url, dir, "SELECT EXISTS (SELECT FROM pg_index JOIN pg_class ON oid = indexrelid WHERE relname = 'unfinished' AND NOT indisvalid)")
-	c := connect(t, url)
+	c := fixture.Connect(t, url)
 	done := scalar[uint32](t, c, "SELECT 'done'::regclass::oid")
 	unfinished := scalar[uint32](t, c, "SELECT 'unfinished'::regclass::oid")
 
@@ -208,12 +209,12 @@ BEGIN
 END $$;
 -- +goose StatementEnd
 `)
-	holder, err := connect(t, url).Begin(t.Context())
+	holder, err := fixture.Connect(t, url).Begin(t.Context())
 	require.NoError(t, err)
 	_, err = holder.Exec(t.Context(), "SELECT FROM a WHERE id = 15 FOR UPDATE")
 	require.NoError(t, err)
 	killedWhen(t, url, dir, "SELECT count(name) = 10 FROM a")
-	c := connect(t, url)
+	c := fixture.Connect(t, url)
 	// Postgres ends the statement of a dead process.
 	require.Eventually(t, func() bool {
 		return scalar[int](t, c, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'earshot migrate%'") == 0
@@ -230,7 +231,7 @@ func TestAWaitingMigrationNamesTheMigrationThatItWaitsFor(t *testing.T) {
 	url := testkit.EmptyDatabase(t)
 	dir := directory(t, twoTables, "-- +goose Up\nALTER TABLE a ADD COLUMN x int;")
 	applyAll(t, url, directory(t, twoTables)).finish(t)
-	tx, err := connect(t, url).Begin(t.Context())
+	tx, err := fixture.Connect(t, url).Begin(t.Context())
 	require.NoError(t, err)
 	_, err = tx.Exec(t.Context(), "LOCK TABLE a")
 	require.NoError(t, err)

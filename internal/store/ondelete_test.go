@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/fixture"
 )
 
 // cascades are the references whose rows are deleted with their parent. All other references
@@ -29,9 +30,9 @@ var cascades = []string{
 
 func TestOnlyTheseReferencesDeleteRowsByThemselves(t *testing.T) {
 	t.Parallel()
-	c := connect(t, testkit.Database(t))
-	require.Equal(t, cascades, texts(t, c, "SELECT conname FROM pg_constraint WHERE contype = 'f' AND confdeltype = 'c' ORDER BY 1"))
-	require.Empty(t, texts(t, c, "SELECT conname FROM pg_constraint WHERE contype = 'f' AND confdeltype NOT IN ('c', 'a')"))
+	c := fixture.Connect(t, testkit.Database(t))
+	require.Equal(t, cascades, fixture.Texts(t, c, "SELECT conname FROM pg_constraint WHERE contype = 'f' AND confdeltype = 'c' ORDER BY 1"))
+	require.Empty(t, fixture.Texts(t, c, "SELECT conname FROM pg_constraint WHERE contype = 'f' AND confdeltype NOT IN ('c', 'a')"))
 }
 
 // remaining counts the rows of tables.
@@ -49,60 +50,60 @@ func remaining(t *testing.T, c *pgx.Conn, tables ...string) map[string]int {
 func TestADeletedWebhookTakesItsLogAlongButNotTheEvents(t *testing.T) {
 	t.Parallel()
 	url := testkit.Database(t)
-	s := open(t, url)
-	r := seed(t, s)
-	require.NoError(t, s.Client().Webhook.DeleteOneID(r.webhook).Exec(r.ctx))
+	s := fixture.Open(t, url)
+	r := fixture.Seed(t, s)
+	require.NoError(t, s.Client().Webhook.DeleteOneID(r.Webhook).Exec(r.Ctx))
 	require.Equal(t, map[string]int{"deliveries": 0, "attempts": 0, "recoveries": 0, "events": 1},
-		remaining(t, connect(t, url), "deliveries", "attempts", "recoveries", "events"))
+		remaining(t, fixture.Connect(t, url), "deliveries", "attempts", "recoveries", "events"))
 }
 
 func TestADeletedDeliveryTakesItsAttemptsAlongButNotItsReplays(t *testing.T) {
 	t.Parallel()
 	url := testkit.Database(t)
-	s := open(t, url)
-	r := seed(t, s)
-	require.NoError(t, s.Client().Delivery.DeleteOneID(r.delivery).Exec(r.ctx))
-	require.Equal(t, map[string]int{"attempts": 0, "deliveries": 1}, remaining(t, connect(t, url), "attempts", "deliveries"))
-	left, err := s.Client().Delivery.Get(r.ctx, r.replay)
+	s := fixture.Open(t, url)
+	r := fixture.Seed(t, s)
+	require.NoError(t, s.Client().Delivery.DeleteOneID(r.Delivery).Exec(r.Ctx))
+	require.Equal(t, map[string]int{"attempts": 0, "deliveries": 1}, remaining(t, fixture.Connect(t, url), "attempts", "deliveries"))
+	left, err := s.Client().Delivery.Get(r.Ctx, r.Replay)
 	require.NoError(t, err)
-	require.Equal(t, r.delivery, *left.ReplayOf)
+	require.Equal(t, r.Delivery, *left.ReplayOf)
 }
 
 func TestADeletedTagComesOffItsPosts(t *testing.T) {
 	t.Parallel()
 	url := testkit.Database(t)
-	s := open(t, url)
-	r := seed(t, s)
-	require.NoError(t, s.Client().Tag.DeleteOneID(r.tag).Exec(r.ctx))
-	require.Equal(t, map[string]int{"post_tags": 0, "posts": 2}, remaining(t, connect(t, url), "post_tags", "posts"))
+	s := fixture.Open(t, url)
+	r := fixture.Seed(t, s)
+	require.NoError(t, s.Client().Tag.DeleteOneID(r.Tag).Exec(r.Ctx))
+	require.Equal(t, map[string]int{"post_tags": 0, "posts": 2}, remaining(t, fixture.Connect(t, url), "post_tags", "posts"))
 }
 
 func TestADeletedChangelogEntryLetsGoOfItsPosts(t *testing.T) {
 	t.Parallel()
 	url := testkit.Database(t)
-	s := open(t, url)
-	r := seed(t, s)
-	require.NoError(t, s.Client().ChangelogEntry.DeleteOneID(r.entry).Exec(r.ctx))
-	require.Equal(t, map[string]int{"changelog_links": 0, "posts": 2}, remaining(t, connect(t, url), "changelog_links", "posts"))
+	s := fixture.Open(t, url)
+	r := fixture.Seed(t, s)
+	require.NoError(t, s.Client().ChangelogEntry.DeleteOneID(r.Entry).Exec(r.Ctx))
+	require.Equal(t, map[string]int{"changelog_links": 0, "posts": 2}, remaining(t, fixture.Connect(t, url), "changelog_links", "posts"))
 }
 
 func TestARowWithDependentRowsCannotBeDeleted(t *testing.T) {
 	t.Parallel()
 	url := testkit.Database(t)
-	r := seed(t, open(t, url))
-	c := connect(t, url)
+	r := fixture.Seed(t, fixture.Open(t, url))
+	c := fixture.Connect(t, url)
 	for what, id := range map[string]struct {
 		table string
 		id    fmt.Stringer
 	}{
-		"an organization with members":        {"organizations", r.organization.UUID()},
-		"a member with keys and posts":        {"users", r.user.UUID()},
-		"a board with posts and tags":         {"boards", r.board.UUID()},
-		"a contact with posts":                {"contacts", r.contact.UUID()},
-		"a post with votes and comments":      {"posts", r.post.UUID()},
-		"a post that another was merged into": {"posts", r.target.UUID()},
-		"a comment with replies":              {"comments", r.comment.UUID()},
-		"an event that is being delivered":    {"events", r.event.UUID()},
+		"an organization with members":        {"organizations", r.Organization.UUID()},
+		"a member with keys and posts":        {"users", r.User.UUID()},
+		"a board with posts and tags":         {"boards", r.Board.UUID()},
+		"a contact with posts":                {"contacts", r.Contact.UUID()},
+		"a post with votes and comments":      {"posts", r.Post.UUID()},
+		"a post that another was merged into": {"posts", r.Target.UUID()},
+		"a comment with replies":              {"comments", r.Comment.UUID()},
+		"an event that is being delivered":    {"events", r.Event.UUID()},
 	} {
 		t.Run(what, func(t *testing.T) {
 			requireRefused(t, try(t, c, "DELETE FROM "+id.table+" WHERE id = $1", id.id.String()), "")
@@ -113,7 +114,7 @@ func TestARowWithDependentRowsCannotBeDeleted(t *testing.T) {
 func TestAContactCanGoOnceItsPostsAreOnTheirOwn(t *testing.T) {
 	t.Parallel()
 	s := testkit.Store(t)
-	r := seed(t, s)
-	require.NoError(t, s.Client().Post.Update().ClearContactID().Exec(r.ctx))
-	require.NoError(t, s.Client().Contact.DeleteOneID(r.contact).Exec(r.ctx))
+	r := fixture.Seed(t, s)
+	require.NoError(t, s.Client().Post.Update().ClearContactID().Exec(r.Ctx))
+	require.NoError(t, s.Client().Contact.DeleteOneID(r.Contact).Exec(r.Ctx))
 }

@@ -76,7 +76,7 @@ func KeepPostPlaces(
 		default:
 			found.Boards[*board] = true
 		}
-	}), fmt.Sprintf(keepPostPlacesSQL, skipLocked(skipHeld)), of, raw(boards), names, raw(contacts))
+	}), fmt.Sprintf(keepPostPlacesSQL, skipLocked(skipHeld)), of, UUIDs(boards), names, UUIDs(contacts))
 	if err != nil {
 		return nil, errors.Wrap(err, "keep the boards and contacts")
 	}
@@ -108,7 +108,7 @@ func LockVotables(
 	err := look(ctx, tx, eachRow([]any{&p.ID, &p.OrganizationID, &p.BoardID, &p.Title, &p.Slug, &p.MergedIntoID}, func() {
 		row := p
 		found[p.ID] = &row
-	}), fmt.Sprintf(lockVotablesSQL, skipLocked(skipHeld)), of, raw(ids))
+	}), fmt.Sprintf(lockVotablesSQL, skipLocked(skipHeld)), of, UUIDs(ids))
 	if err != nil {
 		return nil, errors.Wrap(err, "lock the posts")
 	}
@@ -160,8 +160,8 @@ func LookForVotes(ctx context.Context, tx *db.Tx, of publicid.Organization, look
 	var hashes [][]byte
 	var twins []bool
 	add := func(i int, l VoteLook, hash []byte) {
-		places, posts, hashes, twins = append(places, int32(i)), append(posts, rawID(l.Post)), append(hashes, hash), append(twins, l.Member == nil)
-		members, contacts = append(members, maybe(l.Member)), append(contacts, maybe(l.Contact))
+		places, posts, hashes, twins = append(places, int32(i)), append(posts, UUID(l.Post)), append(hashes, hash), append(twins, l.Member == nil)
+		members, contacts = append(members, MaybeUUID(l.Member)), append(contacts, MaybeUUID(l.Contact))
 	}
 	for i, l := range looks {
 		if len(l.Hashes) == 0 {
@@ -211,7 +211,7 @@ func CountOnPosts(ctx context.Context, tx *db.Tx, of publicid.Organization, coun
 	n := len(counts)
 	ids, votes, comments, at := make(uuidArray, n), make([]int32, n), make([]int32, n), make([]*time.Time, n)
 	for i, c := range counts {
-		ids[i], votes[i], comments[i], at[i] = rawID(c.Post), int32(c.Votes), int32(c.Comments), c.At
+		ids[i], votes[i], comments[i], at[i] = UUID(c.Post), int32(c.Votes), int32(c.Comments), c.At
 	}
 	if _, err := tx.ExecContext(WithCommit(ctx), countOnPostsSQL, of, ids, votes, comments, at); err != nil {
 		return errors.Wrap(err, "count on the posts")

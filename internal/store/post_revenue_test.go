@@ -9,28 +9,29 @@ import (
 
 	"earshot/internal/publicid"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/fixture"
 )
 
 func TestVotesFromBeforeRevenueWasCountedAreCountedByTheMigration(t *testing.T) {
 	t.Parallel()
 	url := testkit.Database(t)
-	s := open(t, url)
-	r, c := seed(t, s), connect(t, url)
-	post := s.Client().Post.Create().SetBoardID(r.board).SetTitle("x").SetSlug("x").SaveX(r.ctx).ID
+	s := fixture.Open(t, url)
+	r, c := fixture.Seed(t, s), fixture.Connect(t, url)
+	post := s.Client().Post.Create().SetBoardID(r.Board).SetTitle("x").SetSlug("x").SaveX(r.Ctx).ID
 	var payers []publicid.Contact
 	for _, cents := range []int64{0, 300, 4900} {
 		payers = append(payers, s.Client().Contact.Create().SetMetadata(json.RawMessage(`{}`)).SetSource("admin").
-			SetConsentBasis("admin_created").SetMrrCents(cents).SetCurrency("EUR").SaveX(r.ctx).ID)
+			SetConsentBasis("admin_created").SetMrrCents(cents).SetCurrency("EUR").SaveX(r.Ctx).ID)
 	}
 	payers = append(payers, s.Client().Contact.Create().SetMetadata(json.RawMessage(`{}`)).SetSource("admin").
-		SetConsentBasis("admin_created").SaveX(r.ctx).ID)
+		SetConsentBasis("admin_created").SaveX(r.Ctx).ID)
 	_, err := c.Exec(t.Context(), "ALTER TABLE votes DISABLE TRIGGER vote_copies_revenue")
 	require.NoError(t, err)
 	for _, payer := range payers {
-		s.Client().Vote.Create().SetPostID(post).SetContactID(payer).ExecX(r.ctx)
+		s.Client().Vote.Create().SetPostID(post).SetContactID(payer).ExecX(r.Ctx)
 	}
 	counted := func() []string {
-		return texts(t, c, "SELECT mrr_cents || ' ' || currency FROM post_revenues WHERE post_id = $1", post)
+		return fixture.Texts(t, c, "SELECT mrr_cents || ' ' || currency FROM post_revenues WHERE post_id = $1", post)
 	}
 	require.Empty(t, counted())
 	_, err = c.Exec(t.Context(), "ALTER TABLE votes ENABLE TRIGGER vote_copies_revenue")
@@ -47,12 +48,12 @@ func TestVotesFromBeforeRevenueWasCountedAreCountedByTheMigration(t *testing.T) 
 func TestTheRevenueOfManyVotesIsCountedOnce(t *testing.T) {
 	t.Parallel()
 	url := testkit.Database(t)
-	s := open(t, url)
-	r, c := seed(t, s), connect(t, url)
-	post := s.Client().Post.Create().SetBoardID(r.board).SetTitle("x").SetSlug("x").SaveX(r.ctx).ID
+	s := fixture.Open(t, url)
+	r, c := fixture.Seed(t, s), fixture.Connect(t, url)
+	post := s.Client().Post.Create().SetBoardID(r.Board).SetTitle("x").SetSlug("x").SaveX(r.Ctx).ID
 	for range 20 {
 		s.Client().Contact.Create().SetMetadata(json.RawMessage(`{}`)).SetSource("admin").
-			SetConsentBasis("admin_created").SetMrrCents(100).SetCurrency("EUR").SaveX(r.ctx)
+			SetConsentBasis("admin_created").SetMrrCents(100).SetCurrency("EUR").SaveX(r.Ctx)
 	}
 	tx, err := c.Begin(t.Context())
 	require.NoError(t, err)
@@ -71,11 +72,11 @@ func TestTheRevenueOfManyVotesIsCountedOnce(t *testing.T) {
 // a contact that is seen again with the same revenue.
 func TestRevenueTriggersFireOnlyForChangesThatAffectRevenue(t *testing.T) {
 	t.Parallel()
-	c := connect(t, testkit.Database(t))
+	c := fixture.Connect(t, testkit.Database(t))
 	require.Equal(t, []string{
 		"CREATE TRIGGER contact_passes_revenue_on AFTER UPDATE OF mrr_cents, currency ON contacts FOR EACH ROW " +
 			"WHEN (old.mrr_cents IS DISTINCT FROM new.mrr_cents OR old.currency::text IS DISTINCT FROM new.currency::text) EXECUTE FUNCTION pass_revenue_on()",
 		"CREATE TRIGGER vote_copies_revenue BEFORE INSERT ON votes FOR EACH ROW WHEN (new.contact_id IS NOT NULL) EXECUTE FUNCTION copy_revenue()",
-	}, texts(t, c, `SELECT pg_get_triggerdef(oid, true) FROM pg_trigger
+	}, fixture.Texts(t, c, `SELECT pg_get_triggerdef(oid, true) FROM pg_trigger
 		WHERE tgrelid IN ('votes'::regclass, 'contacts'::regclass) AND tgname LIKE '%revenue%' AND tgtype & 1 = 1 ORDER BY tgname`))
 }

@@ -38,7 +38,7 @@ func (s *Store) InTxWithRides(
 	ctx context.Context, of publicid.Organization, keys []IdempotencyKey,
 	fn func(tx *db.Tx, taken TakenKeys) (AtCommit, error),
 ) (made []DeliveryRow, err error) {
-	err = again(func() error {
+	err = Again(func() error {
 		own := &riddenTx{of: of, ctx: ctx}
 		own.waiting.Queue("BEGIN")
 		if len(keys) > 0 {

@@ -13,6 +13,7 @@ import (
 
 	"earshot/internal/publicid"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/fixture"
 )
 
 // reference is a foreign key, as the database knows it.
@@ -37,26 +38,12 @@ FROM pg_constraint k WHERE k.contype = 'f' ORDER BY 1`
 // references are the foreign keys between tables of an organization.
 func references(t *testing.T, c *pgx.Conn) []reference {
 	t.Helper()
-	found, err := pgx.CollectRows(query(t, c, referencesSQL), func(row pgx.CollectableRow) (r reference, err error) {
+	found, err := pgx.CollectRows(fixture.Query(t, c, referencesSQL), func(row pgx.CollectableRow) (r reference, err error) {
 		return r, row.Scan(&r.name, &r.child, &r.parent, &r.columns, &r.parents)
 	})
 	require.NoError(t, err)
 	found = slices.DeleteFunc(found, func(r reference) bool { return r.parent == "organizations" })
 	require.NotEmpty(t, found)
-	return found
-}
-
-func query(t *testing.T, c *pgx.Conn, sql string, args ...any) pgx.Rows {
-	t.Helper()
-	found, err := c.Query(t.Context(), sql, args...)
-	require.NoError(t, err)
-	return found
-}
-
-func texts(t *testing.T, c *pgx.Conn, sql string, args ...any) []string {
-	t.Helper()
-	found, err := pgx.CollectRows(query(t, c, sql, args...), pgx.RowTo[string])
-	require.NoError(t, err)
 	return found
 }
 
@@ -84,7 +71,7 @@ func requireRefused(t *testing.T, err error, name string) {
 
 func TestEveryReferenceBetweenRowsNamesTheirOrganization(t *testing.T) {
 	t.Parallel()
-	for _, r := range references(t, connect(t, testkit.Database(t))) {
+	for _, r := range references(t, fixture.Connect(t, testkit.Database(t))) {
 		at := slices.Index(r.columns, "organization_id")
 		require.GreaterOrEqual(t, at, 0, r.name)
 		require.Equal(t, "organization_id", r.parents[at], r.name)
@@ -97,12 +84,12 @@ var documents = []string{"contact_documents", "post_documents", "post_revenues"}
 func TestARowCanNotPointAtAnotherOrganizations(t *testing.T) {
 	t.Parallel()
 	url := testkit.Database(t)
-	s := open(t, url)
-	ours, theirs := seed(t, s), seed(t, s)
-	c := connect(t, url)
+	s := fixture.Open(t, url)
+	ours, theirs := fixture.Seed(t, s), fixture.Seed(t, s)
+	c := fixture.Connect(t, url)
 	for _, table := range documents {
 		// A post has one document at most. One of ours stays, and theirs go to make room for it.
-		_, err := c.Exec(t.Context(), fmt.Sprintf("DELETE FROM %[1]s WHERE ctid <> (SELECT min(ctid) FROM %[1]s WHERE organization_id = $1)", table), ours.organization)
+		_, err := c.Exec(t.Context(), fmt.Sprintf("DELETE FROM %[1]s WHERE ctid <> (SELECT min(ctid) FROM %[1]s WHERE organization_id = $1)", table), ours.Organization)
 		require.NoError(t, err)
 	}
 	all := references(t, c)
@@ -110,7 +97,7 @@ func TestARowCanNotPointAtAnotherOrganizations(t *testing.T) {
 		t.Run(r.name, func(t *testing.T) {
 			require.Len(t, r.own(), 1, "a reference by one column is what this test knows how to bend")
 			err := try(t, c, fmt.Sprintf("UPDATE %s SET %s = (SELECT id FROM %s WHERE organization_id = $2 LIMIT 1) WHERE organization_id = $1",
-				r.child, r.own()[0], r.parent), ours.organization, theirs.organization)
+				r.child, r.own()[0], r.parent), ours.Organization, theirs.Organization)
 			requireRefused(t, err, r.name)
 		})
 	}
@@ -147,8 +134,8 @@ var unchecked = []string{
 
 func TestEveryColumnThatHoldsAnIDIsAReference(t *testing.T) {
 	t.Parallel()
-	c := connect(t, testkit.Database(t))
-	columns := texts(t, c, `SELECT table_name || '.' || column_name FROM information_schema.columns
+	c := fixture.Connect(t, testkit.Database(t))
+	columns := fixture.Texts(t, c, `SELECT table_name || '.' || column_name FROM information_schema.columns
 		WHERE table_schema = 'public' AND data_type = 'uuid' AND column_name NOT IN ('id', 'organization_id') ORDER BY 1`)
 	var checked []string
 	for _, r := range references(t, c) {
@@ -162,23 +149,23 @@ func TestEveryColumnThatHoldsAnIDIsAReference(t *testing.T) {
 func TestEveryRowBelongsToAnOrganizationThatExists(t *testing.T) {
 	t.Parallel()
 	url := testkit.Database(t)
-	r := seed(t, open(t, url))
-	c := connect(t, url)
-	tables := texts(t, c, `SELECT table_name FROM information_schema.columns
+	r := fixture.Seed(t, fixture.Open(t, url))
+	c := fixture.Connect(t, url)
+	tables := fixture.Texts(t, c, `SELECT table_name FROM information_schema.columns
 		WHERE table_schema = 'public' AND column_name = 'organization_id' ORDER BY 1`)
-	require.Len(t, tables, len(entities(open(t, url).Client()))+len(documents)+5,
+	require.Len(t, tables, len(entities(fixture.Open(t, url).Client()))+len(documents)+5,
 		"and idempotency_records, event_sequences, tombstones, address_spellings and first_mails, which are written by hand")
 	for _, table := range tables {
-		anchors := texts(t, c, `SELECT k.conname FROM pg_constraint k
+		anchors := fixture.Texts(t, c, `SELECT k.conname FROM pg_constraint k
 			WHERE k.contype = 'f' AND k.conrelid = $1::text::regclass AND NOT EXISTS (
 				SELECT FROM unnest(k.conkey) n JOIN pg_attribute a ON a.attrelid = k.conrelid AND a.attnum = n
 				WHERE NOT a.attnotnull)
 			AND k.conrelid <> k.confrelid`, table)
 		require.NotEmpty(t, anchors, table)
-		nullable := texts(t, c, `SELECT table_name FROM information_schema.columns
+		nullable := fixture.Texts(t, c, `SELECT table_name FROM information_schema.columns
 			WHERE table_name = $1 AND column_name = 'organization_id' AND is_nullable = 'YES'`, table)
 		require.Empty(t, nullable)
-		err := try(t, c, "UPDATE "+table+" SET organization_id = $2 WHERE organization_id = $1", r.organization, publicid.NewOrganization())
+		err := try(t, c, "UPDATE "+table+" SET organization_id = $2 WHERE organization_id = $1", r.Organization, publicid.NewOrganization())
 		requireRefused(t, err, "")
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"earshot/ent/db/migrate"
 	"earshot/internal/store"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/fixture"
 )
 
 // inAndOutsideATransaction runs a test with the store's client and with a
@@ -31,15 +32,15 @@ func inAndOutsideATransaction(t *testing.T, s *store.Store, test func(t *testing
 func TestTheWalkReachesEveryTableOfAnOrganization(t *testing.T) {
 	t.Parallel()
 	s := testkit.Store(t)
-	r := seed(t, s)
+	r := fixture.Seed(t, s)
 	walked := entities(s.Client())
 	require.Len(t, walked, len(migrate.Tables)-1)
 	updatable := 0
 	for _, e := range walked {
-		n, err := e.count(r.ctx)
+		n, err := e.count(r.Ctx)
 		require.NoError(t, err)
 		require.Positive(t, n, "the seed has no row of %s", e.name)
-		if e.everything(e.anyID(r.ctx, t))["update"] != nil {
+		if e.everything(e.anyID(r.Ctx, t))["update"] != nil {
 			updatable++
 		}
 	}
@@ -51,14 +52,14 @@ func TestTheWalkReachesEveryTableOfAnOrganization(t *testing.T) {
 func TestNothingIsReadOrChangedWithoutAnOrganization(t *testing.T) {
 	t.Parallel()
 	s := testkit.Store(t)
-	r := seed(t, s)
+	r := fixture.Seed(t, s)
 	inAndOutsideATransaction(t, s, func(t *testing.T, c *db.Client) {
 		for _, e := range entities(c) {
-			for way, touch := range e.everything(e.anyID(r.ctx, t)) {
+			for way, touch := range e.everything(e.anyID(r.Ctx, t)) {
 				_, err := touch(t.Context())
 				require.ErrorIs(t, err, store.ErrNoOrganization, "%s: %s", e.name, way)
 			}
-			err := into(t, e.build("Create"), r.organization).(executor).Exec(t.Context())
+			err := into(t, e.build("Create"), r.Organization).(executor).Exec(t.Context())
 			require.ErrorIs(t, err, store.ErrNoOrganization, "%s: create", e.name)
 		}
 	})
@@ -67,20 +68,20 @@ func TestNothingIsReadOrChangedWithoutAnOrganization(t *testing.T) {
 func TestAnotherOrganizationsRowsAreOutOfReach(t *testing.T) {
 	t.Parallel()
 	s := testkit.Store(t)
-	theirs := seed(t, s)
-	outsider, _ := newOrganization(t, s)
+	theirs := fixture.Seed(t, s)
+	outsider, _ := fixture.NewOrganization(t, s)
 	inAndOutsideATransaction(t, s, func(t *testing.T, c *db.Client) {
 		for _, e := range entities(c) {
-			before, err := e.count(theirs.ctx)
+			before, err := e.count(theirs.Ctx)
 			require.NoError(t, err)
-			for way, touch := range e.everything(e.anyID(theirs.ctx, t)) {
+			for way, touch := range e.everything(e.anyID(theirs.Ctx, t)) {
 				reached, err := touch(outsider)
 				if err != nil {
 					require.True(t, db.IsNotFound(err), "%s: %s: %v", e.name, way, err)
 				}
 				require.Zero(t, reached, "%s: %s", e.name, way)
 			}
-			after, err := e.count(theirs.ctx)
+			after, err := e.count(theirs.Ctx)
 			require.NoError(t, err)
 			require.Equal(t, before, after, e.name)
 		}
@@ -90,19 +91,19 @@ func TestAnotherOrganizationsRowsAreOutOfReach(t *testing.T) {
 func TestEveryFormOfAQueryStaysInTheOrganization(t *testing.T) {
 	t.Parallel()
 	s := testkit.Store(t)
-	seed(t, s)
-	ours := seed(t, s)
-	ctx, c := ours.ctx, s.Client()
+	fixture.Seed(t, s)
+	ours := fixture.Seed(t, s)
+	ctx, c := ours.Ctx, s.Client()
 
 	all, err := c.Board.Query().All(ctx)
 	require.NoError(t, err)
 	require.Len(t, all, 1)
 	only, err := c.Board.Query().Only(ctx)
 	require.NoError(t, err)
-	require.Equal(t, ours.board, only.ID)
+	require.Equal(t, ours.Board, only.ID)
 	first, err := c.Board.Query().Order(board.ByID()).First(ctx) // theirs is older
 	require.NoError(t, err)
-	require.Equal(t, ours.board, first.ID)
+	require.Equal(t, ours.Board, first.ID)
 	names, err := c.Board.Query().Select(board.FieldSlug).Strings(ctx)
 	require.NoError(t, err)
 	require.Equal(t, []string{"ideas"}, names)
@@ -111,7 +112,7 @@ func TestEveryFormOfAQueryStaysInTheOrganization(t *testing.T) {
 	require.Equal(t, []int{1}, totals)
 	groups, err := c.Board.Query().GroupBy(board.FieldOrganizationID).Strings(ctx)
 	require.NoError(t, err)
-	require.Equal(t, []string{ours.organization.UUID().String()}, groups)
+	require.Equal(t, []string{ours.Organization.UUID().String()}, groups)
 	locked, err := c.Board.Query().ForUpdate().All(ctx)
 	require.NoError(t, err)
 	require.Len(t, locked, 1)
@@ -120,9 +121,9 @@ func TestEveryFormOfAQueryStaysInTheOrganization(t *testing.T) {
 func TestAnEdgeDoesNotLeadOutOfTheOrganization(t *testing.T) {
 	t.Parallel()
 	s := testkit.Store(t)
-	theirs := seed(t, s)
-	outsider, _ := newOrganization(t, s)
-	post, err := s.Client().Post.Get(theirs.ctx, theirs.post)
+	theirs := fixture.Seed(t, s)
+	outsider, _ := fixture.NewOrganization(t, s)
+	post, err := s.Client().Post.Get(theirs.Ctx, theirs.Post)
 	require.NoError(t, err)
 
 	_, err = post.QueryBoard().Only(outsider)
@@ -135,8 +136,8 @@ func TestAnEdgeDoesNotLeadOutOfTheOrganization(t *testing.T) {
 func TestACreationIsStampedWithTheOrganization(t *testing.T) {
 	t.Parallel()
 	url := testkit.Database(t)
-	r := seed(t, open(t, url)) // The seed never names the organization of its rows.
-	c := connect(t, url)
+	r := fixture.Seed(t, fixture.Open(t, url)) // The seed never names the organization of its rows.
+	c := fixture.Connect(t, url)
 	for _, table := range migrate.Tables {
 		if table == migrate.OrganizationsTable {
 			continue
@@ -144,7 +145,7 @@ func TestACreationIsStampedWithTheOrganization(t *testing.T) {
 		var own, others int
 		require.NoError(t, c.QueryRow(t.Context(),
 			"SELECT count(*) FILTER (WHERE organization_id = $1), count(*) FILTER (WHERE organization_id <> $1) FROM "+table.Name,
-			r.organization.UUID().String()).Scan(&own, &others))
+			r.Organization.UUID().String()).Scan(&own, &others))
 		require.Positive(t, own, table.Name)
 		require.Zero(t, others, table.Name)
 	}
@@ -153,8 +154,8 @@ func TestACreationIsStampedWithTheOrganization(t *testing.T) {
 func TestACreationInAnotherOrganizationIsRefused(t *testing.T) {
 	t.Parallel()
 	s := testkit.Store(t)
-	_, theirs := newOrganization(t, s)
-	outsider, _ := newOrganization(t, s)
+	_, theirs := fixture.NewOrganization(t, s)
+	outsider, _ := fixture.NewOrganization(t, s)
 	inAndOutsideATransaction(t, s, func(t *testing.T, c *db.Client) {
 		for _, e := range entities(c) {
 			err := into(t, e.build("Create"), theirs).(executor).Exec(outsider)
@@ -170,7 +171,7 @@ func TestACreationInAnotherOrganizationIsRefused(t *testing.T) {
 func TestACreationThatNamesItsOwnOrganizationIsAllowed(t *testing.T) {
 	t.Parallel()
 	s := testkit.Store(t)
-	ctx, own := newOrganization(t, s)
+	ctx, own := fixture.NewOrganization(t, s)
 	made, err := s.Client().Board.Create().SetOrganizationID(own).SetName("x").SetSlug("x").Save(ctx)
 	require.NoError(t, err)
 	require.Equal(t, own, made.OrganizationID)
@@ -179,8 +180,8 @@ func TestACreationThatNamesItsOwnOrganizationIsAllowed(t *testing.T) {
 func TestAnOrganizationSeesAndChangesOnlyItself(t *testing.T) {
 	t.Parallel()
 	s := testkit.Store(t)
-	_, theirs := newOrganization(t, s)
-	ctx, own := newOrganization(t, s)
+	_, theirs := fixture.NewOrganization(t, s)
+	ctx, own := fixture.NewOrganization(t, s)
 	c := s.Client().Organization
 
 	only, err := c.Query().Only(ctx)
@@ -199,13 +200,13 @@ func TestTheSystemReachesAllOrganizations(t *testing.T) {
 	t.Parallel()
 	s := testkit.Store(t)
 	for range 2 {
-		seed(t, s)
+		fixture.Seed(t, s)
 	}
 	inAndOutsideATransaction(t, s, func(t *testing.T, c *db.Client) {
-		n, err := c.Board.Query().Count(system(t))
+		n, err := c.Board.Query().Count(fixture.System(t))
 		require.NoError(t, err)
 		require.Equal(t, 2, n)
-		n, err = c.Board.Update().SetDescription("both").Save(system(t))
+		n, err = c.Board.Update().SetDescription("both").Save(fixture.System(t))
 		require.NoError(t, err)
 		require.Equal(t, 2, n)
 	})
@@ -214,11 +215,11 @@ func TestTheSystemReachesAllOrganizations(t *testing.T) {
 func TestTheInnerLimitCounts(t *testing.T) {
 	t.Parallel()
 	s := testkit.Store(t)
-	r := seed(t, s)
-	outsider, own := newOrganization(t, s)
+	r := fixture.Seed(t, s)
+	outsider, own := fixture.NewOrganization(t, s)
 	for _, ctx := range []context.Context{
-		store.WithOrganization(system(t), own),
-		store.WithOrganization(r.ctx, own),
+		store.WithOrganization(fixture.System(t), own),
+		store.WithOrganization(r.Ctx, own),
 	} {
 		n, err := s.Client().Board.Query().Count(ctx)
 		require.NoError(t, err)

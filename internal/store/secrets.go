@@ -58,7 +58,7 @@ WHERE id = $1 AND secret_sealed = $2 AND former_secret_sealed IS NOT DISTINCT FR
 // webhooks, in the order of their ids.
 func (s *Store) Reseal(ctx context.Context, old, fresh []Sealed) (int, error) {
 	changed := 0
-	err := again(func() error {
+	err := Again(func() error {
 		changed = 0
 		var batch pgx.Batch
 		for i, o := range old {

@@ -9,6 +9,7 @@ import (
 
 	"earshot/internal/testkit"
 	"earshot/internal/testkit/apptest"
+	"earshot/internal/testkit/fixture"
 )
 
 // growing is a table that only the test writes to, and that autovacuum leaves alone.
@@ -19,7 +20,7 @@ type growing struct {
 
 func newGrowing(t *testing.T, url, table string) *growing {
 	t.Helper()
-	g := &growing{t, connect(t, url)}
+	g := &growing{t, fixture.Connect(t, url)}
 	g.exec("ALTER TABLE " + table + " SET (autovacuum_enabled = false)")
 	return g
 }
@@ -40,7 +41,7 @@ const addSuppressions = `INSERT INTO mail_suppressions (email_hash)
 func TestATableHasStatisticsAgainWhenItHasDoubled(t *testing.T) {
 	t.Parallel()
 	url := testkit.Database(t)
-	s, g := open(t, url), newGrowing(t, url, "mail_suppressions")
+	s, g := fixture.Open(t, url), newGrowing(t, url, "mail_suppressions")
 	for _, step := range []struct {
 		rows int
 		want []string
@@ -62,7 +63,7 @@ func TestATableHasStatisticsAgainWhenItHasDoubled(t *testing.T) {
 func TestATableThatWasRestoredHasStatistics(t *testing.T) {
 	t.Parallel()
 	url := testkit.Database(t)
-	s, g := open(t, url), newGrowing(t, url, "mail_suppressions")
+	s, g := fixture.Open(t, url), newGrowing(t, url, "mail_suppressions")
 	g.exec(addSuppressions, 1500)
 	g.exec("REINDEX TABLE mail_suppressions") // notes the number of rows, as an index that is made after the rows does
 	made, err := s.MakeStatistics(t.Context())
@@ -73,9 +74,9 @@ func TestATableThatWasRestoredHasStatistics(t *testing.T) {
 func TestStatisticsSkipALockedTable(t *testing.T) {
 	t.Parallel()
 	url := testkit.Database(t)
-	s, g := open(t, url), newGrowing(t, url, "mail_suppressions")
+	s, g := fixture.Open(t, url), newGrowing(t, url, "mail_suppressions")
 	g.exec(addSuppressions, 1000)
-	other, err := connect(t, url).Begin(t.Context())
+	other, err := fixture.Connect(t, url).Begin(t.Context())
 	require.NoError(t, err)
 	_, err = other.Exec(t.Context(), "LOCK TABLE mail_suppressions IN SHARE UPDATE EXCLUSIVE MODE")
 	require.NoError(t, err)

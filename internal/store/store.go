@@ -106,6 +106,9 @@ func (s *Store) Close() {
 	s.pool.Close()
 }
 
+// Pool is the pool of connections, for hand-written SQL.
+func (s *Store) Pool() *pgxpool.Pool { return s.pool }
+
 // acquire waits for a connection no longer than connectionTimeout, as connector does.
 func (s *Store) acquire(ctx context.Context) (*pgxpool.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, connectionTimeout)
@@ -178,7 +181,7 @@ var ErrAgain = errors.New("the transaction needs other locks: run it again")
 
 // again calls a function that leaves nothing behind when it fails. It repeats the call after
 // ErrAgain, after a deadlock, and after a conflict of an index in followed.
-func again(do func() error) error {
+func Again(do func() error) error {
 	deadlocks, moves := 0, 0
 	for {
 		err := do()
@@ -199,12 +202,12 @@ func again(do func() error) error {
 // onDeliveries is again for a statement that locks rows of deliveries. It may have to wait while the
 // rows of a deleted webhook are removed. Each group of deliveries runs such statements, so together
 // they get only a quarter of the pool.
-func (s *Store) onDeliveries(ctx context.Context, do func() error) error {
+func (s *Store) OnDeliveries(ctx context.Context, do func() error) error {
 	if err := s.deliveries.Acquire(ctx, 1); err != nil {
 		return errors.Wrap(err, "wait for other statements about deliveries")
 	}
 	defer s.deliveries.Release(1)
-	return again(do)
+	return Again(do)
 }
 
 // InTx runs fn in one transaction and commits when it returns nil. Keep fn fast: it holds a

@@ -17,12 +17,13 @@ import (
 	"earshot/internal/publicid"
 	"earshot/internal/store"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/fixture"
 )
 
 func TestATransactionIsCommittedWhenItsWorkIsDone(t *testing.T) {
 	t.Parallel()
 	s := testkit.Store(t)
-	ctx, _ := newOrganization(t, s)
+	ctx, _ := fixture.NewOrganization(t, s)
 	require.NoError(t, s.InTx(ctx, func(tx *db.Tx) error {
 		return tx.Board.Create().SetName("Ideas").SetSlug("ideas").Exec(ctx)
 	}))
@@ -34,7 +35,7 @@ func TestATransactionIsCommittedWhenItsWorkIsDone(t *testing.T) {
 func TestAnErrorTakesTheTransactionBack(t *testing.T) {
 	t.Parallel()
 	s := testkit.Store(t)
-	ctx, _ := newOrganization(t, s)
+	ctx, _ := fixture.NewOrganization(t, s)
 	stop := errors.New("stop")
 	err := s.InTx(ctx, func(tx *db.Tx) error {
 		require.NoError(t, tx.Board.Create().SetName("Ideas").SetSlug("ideas").Exec(ctx))
@@ -52,7 +53,7 @@ func TestAQueryThatFailsInTheRoundTripOfBEGINReturnsItsError(t *testing.T) {
 	s, err := store.Open(store.Options{URL: url, MaxConns: 1})
 	require.NoError(t, err)
 	t.Cleanup(s.Close)
-	ctx, organization := newOrganization(t, s)
+	ctx, organization := fixture.NewOrganization(t, s)
 	looks := map[string]func(tx *db.Tx) error{
 		"contacts": func(tx *db.Tx) error {
 			_, err := store.LockContacts(ctx, tx, organization, []string{"x"}, 0, false)
@@ -80,7 +81,7 @@ func TestAQueryThatFailsInTheRoundTripOfBEGINReturnsItsError(t *testing.T) {
 func TestACommitOfATransactionThatHasFailedIsAnError(t *testing.T) {
 	t.Parallel()
 	s := testkit.Store(t)
-	ctx, _ := newOrganization(t, s)
+	ctx, _ := fixture.NewOrganization(t, s)
 	err := s.InTx(ctx, func(tx *db.Tx) error {
 		_, failed := tx.ExecContext(ctx, "SELECT 1/0")
 		require.Error(t, failed)
@@ -95,7 +96,7 @@ func TestAPanicTakesTheTransactionBackAndFreesTheConnection(t *testing.T) {
 	s, err := store.Open(store.Options{URL: testkit.Database(t), MaxConns: 1})
 	require.NoError(t, err)
 	t.Cleanup(s.Close)
-	ctx, _ := newOrganization(t, s)
+	ctx, _ := fixture.NewOrganization(t, s)
 	require.PanicsWithValue(t, "stop", func() {
 		_ = s.InTx(ctx, func(tx *db.Tx) error {
 			require.NoError(t, tx.Board.Create().SetName("Ideas").SetSlug("ideas").Exec(ctx))
@@ -112,8 +113,8 @@ func TestAPanicTakesTheTransactionBackAndFreesTheConnection(t *testing.T) {
 // and then finds both rows unlocked.
 func TestATransactionThatADeadlockEndedRunsAgain(t *testing.T) {
 	t.Parallel()
-	s := open(t, testkit.Database(t)+fastDeadlocks)
-	ctx, _ := newOrganization(t, s)
+	s := fixture.Open(t, testkit.Database(t)+fixture.FastDeadlocks)
+	ctx, _ := fixture.NewOrganization(t, s)
 	a := s.Client().Board.Create().SetName("a").SetSlug("a").SaveX(ctx).ID
 	b := s.Client().Board.Create().SetName("b").SetSlug("b").SaveX(ctx).ID
 	var holding, done sync.WaitGroup
@@ -148,18 +149,20 @@ func TestATransactionThatADeadlockEndedRunsAgain(t *testing.T) {
 // The API's timestamps are in UTC, wherever the service runs.
 func TestTimesAreReadInUTC(t *testing.T) {
 	t.Parallel()
-	o := newOutboxAlone(t)
-	row := o.row(o.delivery())
+	o := fixture.NewOutboxAlone(t)
+	row := o.Row(o.Delivery())
 	require.Equal(t, time.UTC, row.CreatedAt.Location())
 	require.Equal(t, time.UTC, row.NextAttemptAt.Location())
-	require.NoError(t, o.update(row.ID).SetNextAttemptAt(ago(time.Hour)).Exec(o.ctx))
-	require.Equal(t, time.UTC, o.overdue(1)[0].DueAt.Location())
+	require.NoError(t, o.Update(row.ID).SetNextAttemptAt(fixture.Ago(time.Hour)).Exec(o.Ctx))
+	var at time.Time
+	require.NoError(t, o.Store.Pool().QueryRow(t.Context(), "SELECT next_attempt_at FROM deliveries").Scan(&at))
+	require.Equal(t, time.UTC, at.Location())
 }
 
 func TestATimeIsReadAsItWasWritten(t *testing.T) {
 	t.Parallel()
 	s := testkit.Store(t)
-	ctx, _ := newOrganization(t, s)
+	ctx, _ := fixture.NewOrganization(t, s)
 	made, err := s.Client().Board.Create().SetName("Ideas").SetSlug("ideas").Save(ctx)
 	require.NoError(t, err)
 	read, err := s.Client().Board.Get(ctx, made.ID)
@@ -171,7 +174,7 @@ func TestATimeIsReadAsItWasWritten(t *testing.T) {
 func TestFreeFormJSONIsReadAsItWasWritten(t *testing.T) {
 	t.Parallel()
 	s := testkit.Store(t)
-	ctx, _ := newOrganization(t, s)
+	ctx, _ := fixture.NewOrganization(t, s)
 	const metadata = `{"z":9007199254740993,"a":0.10000000000000000000001,"z2":{"b":1,"a":"\u003cé"},"z":1}`
 	made, err := s.Client().Contact.Create().SetMetadata([]byte(metadata)).SetSource("admin").SetConsentBasis("admin_created").Save(ctx)
 	require.NoError(t, err)
@@ -182,7 +185,7 @@ func TestFreeFormJSONIsReadAsItWasWritten(t *testing.T) {
 
 func TestADatabaseThatIsAwayShowsInAPing(t *testing.T) {
 	t.Parallel()
-	s := open(t, "postgres://nobody@127.0.0.1:1/nothing?sslmode=disable")
+	s := fixture.Open(t, "postgres://nobody@127.0.0.1:1/nothing?sslmode=disable")
 	require.ErrorContains(t, s.Ping(t.Context()), "ping the database")
 	require.NoError(t, testkit.Store(t).Ping(t.Context()))
 }

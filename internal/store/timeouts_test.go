@@ -11,6 +11,7 @@ import (
 	"earshot/ent/db"
 	"earshot/internal/store"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/fixture"
 )
 
 func serving(t *testing.T, url string) *store.Store {
@@ -44,7 +45,7 @@ func TestAServingProcessSetsDatabaseTimeoutsAndACommandSetsNone(t *testing.T) {
 		"lock_timeout": "10s", "statement_timeout": "1min", "idle_in_transaction_session_timeout": "1min",
 	} {
 		require.Equal(t, limit, setting(t, serving(t, url), name))
-		require.Equal(t, "0", setting(t, open(t, url), name), "commands take the time that they take")
+		require.Equal(t, "0", setting(t, fixture.Open(t, url), name), "commands take the time that they take")
 	}
 	require.Equal(t, "7s", setting(t, serving(t, url+"&lock_timeout=7s"), "lock_timeout"), "the operator's own")
 }

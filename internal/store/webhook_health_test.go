@@ -7,23 +7,24 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/internal/store"
+	"earshot/internal/testkit/fixture"
 )
 
 // The webhook has 2,000 more deliveries than are read, one second apart. The younger half is
 // pending.
 func TestTheHealthOfAWebhookThatHasMuchIsOfItsNewestDeliveries(t *testing.T) {
 	t.Parallel()
-	o := newOutbox(t)
+	o := fixture.NewOutbox(t)
 	const all = store.MostInHealth + 2000
 	now := time.Now().Truncate(time.Second)
-	_, err := o.pool.Exec(t.Context(), `
+	_, err := o.Pool.Exec(t.Context(), `
 		INSERT INTO deliveries (id, organization_id, created_at, next_attempt_at, webhook_id, event_id, event_type, status, attempt_count)
 		SELECT (lpad(to_hex((extract(epoch FROM at) * 1000)::bigint), 12, '0') || '7000800000000000' || lpad(to_hex(i), 4, '0'))::uuid,
 			$1, at, at, $2, $3, 'post.created', CASE WHEN i < $5 / 2 THEN 'pending' ELSE 'succeeded' END, 1
 		FROM generate_series(0, $5 - 1) i, LATERAL (SELECT $4::timestamptz - make_interval(secs => i) AS at) a`,
-		o.organization.UUID(), o.webhook.UUID(), o.event.UUID(), now, all)
+		o.Organization.UUID(), o.Webhook.UUID(), o.Event.UUID(), now, all)
 	require.NoError(t, err)
-	h, err := o.store.WebhookHealth(t.Context(), o.organization, o.webhook, now.Add(-24*time.Hour))
+	h, err := o.Store.WebhookHealth(t.Context(), o.Organization, o.Webhook, now.Add(-24*time.Hour))
 	require.NoError(t, err)
 	require.Equal(t, store.MostInHealth, h.Attempts)
 	require.Equal(t, store.MostInHealth-all/2, h.Delivered)

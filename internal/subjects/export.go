@@ -21,6 +21,7 @@ import (
 	"earshot/ent/db/vote"
 	"earshot/internal/contacts"
 	"earshot/internal/publicid"
+	"earshot/internal/retention"
 	"earshot/internal/store"
 )
 
@@ -235,7 +236,7 @@ func (t *step) exportEvents(ctx context.Context) error {
 		return nil
 	}
 	at := store.Now()
-	t.update.SetStatus(subjectrequest.StatusCompleted).SetFinishedAt(at).SetExpiresAt(at.Add(store.ExportRetention))
+	t.update.SetStatus(subjectrequest.StatusCompleted).SetFinishedAt(at).SetExpiresAt(at.Add(retention.ExportRetention))
 	return nil
 }
 

@@ -19,6 +19,7 @@ import (
 	"earshot/internal/change"
 	"earshot/internal/interactions"
 	"earshot/internal/publicid"
+	"earshot/internal/retention"
 	"earshot/internal/testkit"
 	"earshot/internal/testkit/apptest"
 	"earshot/internal/testkit/tier"
@@ -158,19 +159,19 @@ func exportExpires(t *testing.T, n *tenant) {
 	records := func() []int {
 		return query[int](t, n, "SELECT count(*)::int FROM subject_records WHERE request_id = $1", id.UUID())
 	}
-	_, _, err = n.App.Store.RemoveSubjectRecords(t.Context())
+	_, _, err = retention.RemoveSubjectRecords(t.Context(), n.App.Store)
 	require.NoError(t, err)
 	require.NotEqual(t, []int{0}, records(), "a week isn't over")
 	query[int](t, n, "UPDATE subject_requests SET expires_at = now() WHERE id = $1 RETURNING 1", id.UUID())
 	require.Equal(t, http.StatusNotFound, n.Do(t, http.MethodGet, "/v1/subject-requests/"+request+"/records", nil).Status)
-	_, _, err = n.App.Store.RemoveSubjectRecords(t.Context())
+	_, _, err = retention.RemoveSubjectRecords(t.Context(), n.App.Store)
 	require.NoError(t, err)
 	require.Equal(t, []int{0}, records())
-	_, _, err = n.App.Store.RemoveSubjectRequests(t.Context())
+	_, _, err = retention.RemoveSubjectRequests(t.Context(), n.App.Store)
 	require.NoError(t, err)
 	n.Make(t, http.MethodGet, "/v1/subject-requests/"+request, nil)
 	query[int](t, n, "UPDATE subject_requests SET finished_at = $2 WHERE id = $1 RETURNING 1", id.UUID(), time.Now().AddDate(-1, 0, -1))
-	_, _, err = n.App.Store.RemoveSubjectRequests(t.Context())
+	_, _, err = retention.RemoveSubjectRequests(t.Context(), n.App.Store)
 	require.NoError(t, err)
 	require.Equal(t, http.StatusNotFound, n.Do(t, http.MethodGet, "/v1/subject-requests/"+request, nil).Status)
 }

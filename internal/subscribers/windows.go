@@ -14,6 +14,7 @@ import (
 	"earshot/internal/change"
 	"earshot/internal/jobs"
 	"earshot/internal/publicid"
+	"earshot/internal/ratelimit"
 	"earshot/internal/store"
 )
 
@@ -84,7 +85,7 @@ func (s *Service) nextMail(ctx context.Context) (*time.Time, error) {
 // MayMail takes a token from the deployment's e-mail rate and reports whether there was one. The result
 // pause is the time until the next token.
 func (s *Service) MayMail(ctx context.Context) (may bool, pause time.Duration, err error) {
-	may, err = s.store.TakeFrom(ctx, store.Bucket{ID: mailBucket, Size: s.settings.PerSecond, Refill: time.Second})
+	may, err = ratelimit.TakeFrom(ctx, s.store, ratelimit.Bucket{ID: mailBucket, Size: s.settings.PerSecond, Refill: time.Second})
 	return may, time.Second / time.Duration(s.settings.PerSecond), err
 }
 

@@ -11,7 +11,7 @@ import (
 
 	"earshot/internal/event"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
+	"earshot/internal/retention"
 	"earshot/internal/testkit/apptest"
 )
 
@@ -238,8 +238,8 @@ func recoveryGoesAlong(t *testing.T, n *tenant) {
 	n.Recover(t, hook, apptest.Minute())
 	n.Make(t, http.MethodDelete, hook, nil)
 	n.Refused(t, "ERR_NOT_FOUND", http.MethodGet, hook+"/recoveries", nil)
-	for at := new(store.DeletedPlace); at != nil; {
-		_, _, next, err := n.App.Store.RemoveDeleted(t.Context(), *at)
+	for at := new(retention.DeletedPlace); at != nil; {
+		_, _, next, err := retention.RemoveDeleted(t.Context(), n.App.Store, *at)
 		require.NoError(t, err)
 		at = next
 	}

@@ -1,0 +1,37 @@
+package ratelimit
+
+import (
+	"context"
+	"time"
+
+	"github.com/go-faster/errors"
+	"github.com/google/uuid"
+
+	"earshot/internal/store"
+)
+
+// Bucket is a token bucket of a visitor on public boards: of a client's network or of an address.
+// Its row is in the table of the API keys' buckets (ratelimits.go) and works the same way.
+type Bucket struct {
+	ID uuid.UUID
+	// Size is the number of tokens it holds. Refill is the time until an empty bucket is full.
+	Size   int
+	Refill time.Duration
+}
+
+const takeFromBucketSQL = `
+INSERT INTO rate_limits AS r (api_key_id, full_at) VALUES ($1, clock_timestamp() + make_interval(secs => $2))
+ON CONFLICT (api_key_id) DO UPDATE SET full_at = greatest(r.full_at, clock_timestamp()) + make_interval(secs => $2)
+WHERE greatest(r.full_at, clock_timestamp()) + make_interval(secs => $2) <= clock_timestamp() + make_interval(secs => $3)`
+
+// TakeFrom takes one token from a bucket and reports whether there was one.
+func TakeFrom(ctx context.Context, s *store.Store, b Bucket) (bool, error) {
+	each := b.Refill.Seconds() / float64(b.Size)
+	// One microsecond per token covers the rounding of timestamps. Otherwise the last token might
+	// be missing.
+	done, err := s.Pool().Exec(ctx, takeFromBucketSQL, b.ID.String(), each, b.Refill.Seconds()+1e-6*float64(b.Size))
+	if err != nil {
+		return false, errors.Wrap(err, "take a token of a bucket")
+	}
+	return done.RowsAffected() == 1, nil
+}

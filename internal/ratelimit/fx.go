@@ -1,0 +1,11 @@
+package ratelimit
+
+import (
+	"go.uber.org/fx"
+
+	"earshot/internal/config"
+	"earshot/internal/store"
+)
+
+// Module provides the limits of API keys.
+var Module = fx.Module("ratelimit", fx.Provide(func(s *store.Store, c config.Config) *Keys { return NewKeys(s, c.RateLimit) }))

@@ -1,0 +1,61 @@
+package ratelimit
+
+import (
+	"container/list"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// Most is the largest number of keys: 3 MB at about 300 bytes each. A client with more networks
+// than this gets a new bucket for a forgotten key, and so gains the tokens of one bucket.
+const Most = 10_000
+
+// Buckets has a token bucket for each key. It is safe for concurrent use.
+type Buckets[K comparable] struct {
+	perMinute int
+
+	mu     sync.Mutex
+	recent *list.List // of bucket[K], the most recently used first
+	by     map[K]*list.Element
+}
+
+type bucket[K comparable] struct {
+	key K
+	*rate.Limiter
+}
+
+// New makes buckets that hold perMinute tokens and refill at that rate.
+func NewBuckets[K comparable](perMinute int) *Buckets[K] {
+	return &Buckets[K]{perMinute: perMinute, recent: list.New(), by: map[K]*list.Element{}}
+}
+
+// Taken is the result of Take.
+type taken struct {
+	// OK reports whether a token was taken.
+	OK bool
+	// Left is the number of tokens left in the bucket.
+	Left float64
+	At   time.Time
+}
+
+// Take takes a token from the key's bucket if there is one.
+func (b *Buckets[K]) Take(key K) taken {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	e := b.by[key]
+	if e == nil {
+		if b.recent.Len() >= Most {
+			delete(b.by, b.recent.Remove(b.recent.Back()).(bucket[K]).key)
+		}
+		e = b.recent.PushFront(bucket[K]{key, rate.NewLimiter(rate.Limit(b.perMinute)/60, b.perMinute)})
+		b.by[key] = e
+	}
+	b.recent.MoveToFront(e)
+	// The time is read under the lock. An earlier time than that of the previous call would turn
+	// the bucket's clock back, and the bucket would refill twice for the same period.
+	one, at := e.Value.(bucket[K]), time.Now()
+	ok := one.AllowN(at, 1)
+	return taken{OK: ok, Left: max(0, one.TokensAt(at)), At: at}
+}

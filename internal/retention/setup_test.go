@@ -1,0 +1,29 @@
+package retention_test
+
+import (
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"earshot/internal/store"
+	"earshot/internal/testkit/apptest"
+	"earshot/internal/testkit/fixture"
+	"earshot/internal/testkit/tier"
+	"earshot/worker"
+)
+
+func TestMain(m *testing.M) {
+	tier.Properties(20, 30) // 20 lives of a delivery take two seconds
+	apptest.Main(m, apptest.WithWorker(worker.Module))
+}
+
+// outbox is fixture.Outbox with the methods of this package's tests.
+type outbox struct{ *fixture.Outbox }
+
+func newOutbox(t *testing.T) *outbox { return &outbox{fixture.NewOutbox(t)} }
+
+func newOutboxAlone(t *testing.T) *outbox { return &outbox{fixture.NewOutboxAlone(t)} }
+
+func another(t *testing.T, s *store.Store, pool *pgxpool.Pool) *outbox {
+	return &outbox{fixture.Another(t, s, pool)}
+}
