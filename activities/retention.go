@@ -12,6 +12,7 @@ import (
 	"earshot/internal/ratelimit"
 	"earshot/internal/retention"
 	"earshot/internal/store"
+	"earshot/internal/webhooks"
 )
 
 // RemoveName is the wire name of the activity.
@@ -102,7 +103,7 @@ func (r *Retention) RemoveExpired(ctx context.Context) (RemoveResult, error) {
 	if err := delivery.RemoveThrottles(ctx, r.store); err != nil {
 		return RemoveResult{}, err
 	}
-	if err := r.store.ForgetFormerSecrets(ctx); err != nil {
+	if err := webhooks.ForgetFormerSecrets(ctx, r.store); err != nil {
 		return RemoveResult{}, err
 	}
 	var p progress

@@ -123,7 +123,7 @@ func newSecretsListCommand(asJSON *bool) *cobra.Command {
 				return err
 			}
 			if *asJSON {
-				return printJSON(cmd.OutOrStdout(), each(uses, func(u webhooks.KeyUse) map[string]any {
+				return printJSON(cmd.OutOrStdout(), each(uses, func(u webhooks.SecretKey) map[string]any {
 					return map[string]any{"keyId": u.Key, "webhooks": u.Webhooks, "widgetSecrets": u.WidgetSecrets, "submissions": u.Submissions, "readable": u.Readable}
 				}))
 			}

@@ -29,7 +29,7 @@ func (Webhook) Fields() []ent.Field {
 		field.String("description").Optional().Nillable(),
 		field.JSON("metadata", map[string]string{}).Optional().SchemaType(jsonText),
 		// The throttle: the maximum number of attempts that begin within a second. Its token bucket is a row
-		// of webhook_throttles (internal/store/throttle.go), a table outside of Ent.
+		// of webhook_throttles (internal/delivery/throttle_sql.go), a table outside of Ent.
 		field.Int("max_per_second").Optional().Nillable(),
 		field.Bool("enabled").Default(true),
 		// The signing secret, sealed. The sealed bytes contain the name of the sealing key. The

@@ -200,7 +200,7 @@ func (s *Service) APIKeys(ctx context.Context, q page.Query) (page.Page[*db.APIK
 	if err := bad.Err(); err != nil {
 		return page.Page[*db.APIKey]{}, err
 	}
-	query := s.Store.Client().APIKey.Query().Order(db.Asc(apikey.FieldID)).WithUser().Limit(limit + 1)
+	query := s.store.Client().APIKey.Query().Order(db.Asc(apikey.FieldID)).WithUser().Limit(limit + 1)
 	if last != nil {
 		query.Where(apikey.IDGT(*last))
 	}
@@ -237,7 +237,7 @@ func (s *Service) WithdrawAPIKey(
 // keepCreated is true. All processes refuse the keys within a second. Revoking a key again revokes
 // only keys that it created.
 func (s *Service) RevokeAPIKey(ctx context.Context, id publicid.APIKey, keepCreated bool) (revoked *db.APIKey, err error) {
-	found, err := onlyKey(ctx, s.Store.Client().APIKey.Query().Where(apikey.ID(id)))
+	found, err := onlyKey(ctx, s.store.Client().APIKey.Query().Where(apikey.ID(id)))
 	if err != nil {
 		return nil, err
 	}

@@ -59,7 +59,7 @@ func (s *Service) Audit(ctx context.Context, q AuditQuery) (page.Page[*db.AuditE
 	if err := bad.Err(); err != nil {
 		return page.Page[*db.AuditEntry]{}, err
 	}
-	query := s.Store.Lists().AuditEntry.Query().Order(db.Desc(auditentry.FieldID)).Limit(limit + 1)
+	query := s.store.Lists().AuditEntry.Query().Order(db.Desc(auditentry.FieldID)).Limit(limit + 1)
 	if q.Actor != nil {
 		byActor(query, *q.Actor)
 	}

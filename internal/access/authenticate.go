@@ -63,7 +63,7 @@ func (s *Service) findCallers(ctx context.Context, hashes [][sha256.Size]byte) (
 	for i := range hashes {
 		given[i] = hashes[i][:]
 	}
-	keys, organizations, err := s.Store.KeysWithOwners(ctx, given)
+	keys, organizations, err := keysWithOwners(ctx, s.store, given)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +82,7 @@ func (s *Service) findCallers(ctx context.Context, hashes [][sha256.Size]byte) (
 		}
 	}
 	if len(used) > 0 {
-		if err := s.Store.NoteKeyUses(ctx, used, at); err != nil {
+		if err := noteKeyUses(ctx, s.store, used, at); err != nil {
 			// The failure is logged, but it doesn't fail the request.
 			s.log.WarnContext(ctx, "the use of API keys isn't noted", "error", err, "keyIds", used)
 		}

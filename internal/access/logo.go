@@ -67,7 +67,7 @@ func putLogo(ctx context.Context, c *change.Change, mediaType string, file []byt
 
 // Logo returns the logo of the organization in the context, or nil.
 func (s *Service) Logo(ctx context.Context) (*db.Logo, error) {
-	found, err := s.Store.Client().Logo.Query().Only(ctx)
+	found, err := s.store.Client().Logo.Query().Only(ctx)
 	if db.IsNotFound(err) {
 		return nil, nil
 	}
@@ -79,7 +79,7 @@ func (s *Service) Logo(ctx context.Context) (*db.Logo, error) {
 
 // LogoChanged returns the time at which the organization's logo was set, or nil without a logo.
 func (s *Service) LogoChanged(ctx context.Context) (*time.Time, error) {
-	found, err := s.Store.Client().Logo.Query().Select(logo.FieldUpdatedAt).Only(ctx)
+	found, err := s.store.Client().Logo.Query().Select(logo.FieldUpdatedAt).Only(ctx)
 	if db.IsNotFound(err) {
 		return nil, nil
 	}

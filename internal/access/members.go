@@ -57,7 +57,7 @@ func (s *Service) Members(ctx context.Context, q page.Query) (page.Page[*db.User
 	if err := bad.Err(); err != nil {
 		return page.Page[*db.User]{}, err
 	}
-	query := s.Store.Client().User.Query().Where(isMember).Order(db.Asc(user.FieldID)).Limit(limit + 1)
+	query := s.store.Client().User.Query().Where(isMember).Order(db.Asc(user.FieldID)).Limit(limit + 1)
 	if last != nil {
 		query.Where(user.IDGT(*last))
 	}
@@ -70,17 +70,17 @@ func (s *Service) Members(ctx context.Context, q page.Query) (page.Page[*db.User
 
 // Member loads one member.
 func (s *Service) Member(ctx context.Context, id publicid.User) (*db.User, error) {
-	return onlyMember(ctx, s.Store.Client().User.Query().Where(user.ID(id)))
+	return onlyMember(ctx, s.store.Client().User.Query().Where(user.ID(id)))
 }
 
 // MemberByEmail loads the member with an e-mail address.
 func (s *Service) MemberByEmail(ctx context.Context, email string) (*db.User, error) {
-	return onlyMember(ctx, s.Store.Client().User.Query().Where(hasEmail(normalEmail(email))))
+	return onlyMember(ctx, s.store.Client().User.Query().Where(hasEmail(normalEmail(email))))
 }
 
 // RemovedMemberByEmail loads the removed member that had an e-mail address.
 func (s *Service) RemovedMemberByEmail(ctx context.Context, email string) (*db.User, error) {
-	found, err := s.Store.Client().User.Query().Where(hasEmail(normalEmail(email)), user.RoleIsNil()).First(ctx)
+	found, err := s.store.Client().User.Query().Where(hasEmail(normalEmail(email)), user.RoleIsNil()).First(ctx)
 	if db.IsNotFound(err) {
 		return nil, problem.Missing("removed member")
 	}

@@ -85,7 +85,7 @@ func checkOrganizationSlug(bad *problem.Fields, slug string) {
 
 // Organization loads the organization in the context.
 func (s *Service) Organization(ctx context.Context) (*Organization, error) {
-	return organizationOf(ctx, s.Store.Client().Organization, s.Store.Client().WordList)
+	return organizationOf(ctx, s.store.Client().Organization, s.store.Client().WordList)
 }
 
 func organizationOf(ctx context.Context, organizations *db.OrganizationClient, lists *db.WordListClient) (*Organization, error) {
@@ -208,7 +208,7 @@ func setOrClear[Update any](to, old *string, set func(string) Update, unset func
 // returns problem.NotFound.
 func (s *Service) Workspace(ctx context.Context, name string) (*db.Organization, error) {
 	ctx = store.System(ctx, "an address names its organization")
-	query := s.Store.Client().Organization.Query()
+	query := s.store.Client().Organization.Query()
 	if id := publicid.Read[publicid.Organization](name); !id.IsZero() {
 		query.Where(organization.ID(id))
 	} else if organizationSlugPattern.MatchString(name) {

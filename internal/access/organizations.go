@@ -48,7 +48,7 @@ func (s *Service) CreateOrganization(ctx context.Context, in NewOrganization) (*
 		made  *db.Organization
 		owner *db.User
 	)
-	err := s.Store.InTx(ctx, func(tx *db.Tx) (err error) {
+	err := s.store.InTx(ctx, func(tx *db.Tx) (err error) {
 		create := tx.Organization.Create().SetName(in.Name).SetPlan(organization.Plan(in.Plan)).
 			SetSubscriberMailsAllowed(in.SubscriberMailsAllowed)
 		if in.Slug != "" {
@@ -81,7 +81,7 @@ func (s *Service) CreateOrganization(ctx context.Context, in NewOrganization) (*
 // several.
 func (s *Service) FindOrganization(ctx context.Context, id *publicid.Organization) (*db.Organization, *db.User, error) {
 	ctx = store.System(ctx, "the command line chooses the organization")
-	query := s.Store.Client().Organization.Query()
+	query := s.store.Client().Organization.Query()
 	if id != nil {
 		query.Where(organization.ID(*id))
 	}
@@ -95,7 +95,7 @@ func (s *Service) FindOrganization(ctx context.Context, id *publicid.Organizatio
 	if err != nil {
 		return nil, nil, errors.Wrap(err, "load the organization")
 	}
-	owner, err := s.Store.Client().User.Query().
+	owner, err := s.store.Client().User.Query().
 		Where(user.OrganizationID(found.ID), user.RoleEQ(user.RoleOwner)).Order(db.Asc(user.FieldID)).First(ctx)
 	if err != nil {
 		return nil, nil, errors.Wrap(err, "load the organization's owner")

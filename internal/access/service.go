@@ -16,7 +16,7 @@ import (
 
 // Service implements the use cases. It is safe for concurrent use.
 type Service struct {
-	Store   *store.Store
+	store   *store.Store
 	changes *change.Runner
 	log     *slog.Logger
 	// callers batches the look-ups of keys that are used at the same time.
@@ -25,14 +25,14 @@ type Service struct {
 
 // New creates the service.
 func New(s *store.Store, changes *change.Runner, log *slog.Logger) *Service {
-	all := &Service{Store: s, changes: changes, log: log}
+	all := &Service{store: s, changes: changes, log: log}
 	all.callers = batch.New(callersMax, callersTimeout, all.findCallers)
 	return all
 }
 
 // asOperator runs a change in the organization in the context, regardless of its billing state.
 func (s *Service) asOperator(ctx context.Context, fn func(ctx context.Context, c *change.Change) error) error {
-	of, err := s.Store.Client().Organization.Query().Only(ctx)
+	of, err := s.store.Client().Organization.Query().Only(ctx)
 	if err != nil {
 		return errors.Wrap(err, "load the organization")
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/ent/db"
+	"earshot/internal/backfill"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 	"earshot/internal/testkit"
 )
 
@@ -41,7 +41,7 @@ func TestALookForActivityGoesAlongIndexes(t *testing.T) {
 	var hashes [][]byte
 	require.NoError(t, c.QueryRow(t.Context(), "SELECT array_agg(email_hash) FROM (SELECT email_hash FROM users WHERE kind = 'guest' ORDER BY length(email), email LIMIT 100) u").Scan(&hashes))
 	require.NoError(t, s.InTx(t.Context(), func(tx *db.Tx) error {
-		found, err := store.VisitorsActivity(t.Context(), tx, of, hashes, time.Now().Add(time.Hour))
+		found, err := backfill.VisitorsActivity(t.Context(), tx, of, hashes, time.Now().Add(time.Hour))
 		require.Len(t, found, 20)
 		return err
 	}))

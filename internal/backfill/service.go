@@ -144,5 +144,5 @@ func (s *Service) Backfill(ctx context.Context, id publicid.ContactBackfill) (*d
 
 // Left returns the number of remaining addresses.
 func (s *Service) Left(ctx context.Context, id publicid.ContactBackfill) (int, error) {
-	return s.store.LeftOfBackfill(ctx, id)
+	return leftOfBackfill(ctx, s.store, id)
 }

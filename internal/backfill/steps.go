@@ -119,7 +119,7 @@ func (s *Service) look(
 	for i, p := range people {
 		hashes[i] = s.contacts.EmailHash(p.Email)
 	}
-	active, err := store.VisitorsActivity(ctx, c.Tx, of.OrganizationID, hashes, of.ActiveBefore)
+	active, err := VisitorsActivity(ctx, c.Tx, of.OrganizationID, hashes, of.ActiveBefore)
 	if err != nil {
 		return err
 	}

@@ -11,23 +11,22 @@ import (
 	"earshot/internal/page"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 )
 
-func wholeContact(c *store.ListedContact) *db.Contact { return &c.Contact }
+func wholeContact(c *ListedContact) *db.Contact { return &c.Contact }
 
 func (s *Service) largeContacts(
-	ctx context.Context, list string, memory *page.Reservation, place func(*store.ListedContact) []string,
-) page.LargeRows[publicid.Contact, *store.ListedContact] {
-	return page.LargeRows[publicid.Contact, *store.ListedContact]{
-		List: list, Memory: memory, Place: place, ID: func(c *store.ListedContact) publicid.Contact { return c.ID },
-		Load: func(ids ...publicid.Contact) ([]*store.ListedContact, error) {
-			return store.ContactPages.Read(ctx, s.store, store.PageOf[predicate.Contact]{
-				Where: []predicate.Contact{contact.IDIn(ids...)}, Order: store.Falling(contact.Table, contact.FieldID),
+	ctx context.Context, list string, memory *page.Reservation, place func(*ListedContact) []string,
+) page.LargeRows[publicid.Contact, *ListedContact] {
+	return page.LargeRows[publicid.Contact, *ListedContact]{
+		List: list, Memory: memory, Place: place, ID: func(c *ListedContact) publicid.Contact { return c.ID },
+		Load: func(ids ...publicid.Contact) ([]*ListedContact, error) {
+			return contactPages.Read(ctx, s.store, page.Selection[predicate.Contact]{
+				Where: []predicate.Contact{contact.IDIn(ids...)}, Order: page.Descending(contact.Table, contact.FieldID),
 				Limit: len(ids), Most: page.All,
 			})
 		},
-		Size: func(c *store.ListedContact) int { return page.JSONSize(c.Metadata) },
+		Size: func(c *ListedContact) int { return page.JSONSize(c.Metadata) },
 	}
 }
 
@@ -38,14 +37,14 @@ func (s *Service) changed(ctx context.Context, bad *problem.Fields, in ContactQu
 		return page.Page[*db.Contact]{}, err
 	}
 	where := in.filters()
-	found, err := page.Changed[publicid.Contact, *store.ListedContact, predicate.Contact]{
+	found, err := page.Changed[publicid.Contact, *ListedContact, predicate.Contact]{
 		LargeRows: s.largeContacts(ctx, in.list(), in.Memory, nil),
-		Store:     s.store, Deletions: store.DeletedContacts,
-		In:      func(c *store.ListedContact) int64 { return c.ChangedIn },
+		Store:     s.store, Deletions: page.DeletedContacts,
+		In:      func(c *ListedContact) int64 { return c.ChangedIn },
 		Deleted: func(id uuid.UUID) string { return publicid.Of[publicid.Contact](id).String() },
-		Rows: func(limit int, within predicate.Contact) ([]*store.ListedContact, error) {
-			return store.ContactPages.Read(ctx, s.store, store.PageOf[predicate.Contact]{
-				Where: append(where, within), Order: store.ByChange(contact.Table), Limit: limit, Most: page.FirstRead,
+		Rows: func(limit int, within predicate.Contact) ([]*ListedContact, error) {
+			return contactPages.Read(ctx, s.store, page.Selection[predicate.Contact]{
+				Where: append(where, within), Order: page.ByChange(contact.Table), Limit: limit, Most: page.FirstRead,
 			})
 		},
 	}.Page(ctx, at, limit, in.Sync)

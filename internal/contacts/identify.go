@@ -134,7 +134,7 @@ func (b *identifyRun) alone() bool { return len(b.in) == 1 && b.c.Waits }
 // The inputs of a batch that does not wait have been looked up. If none is known, the first try trusts
 // that. If one is there all the same, for example because another transaction holds it, the insert fails,
 // and the next try looks here. With a cap, each try looks: a contact that is there must not be refused.
-func (b *identifyRun) lock(ctx context.Context) (known []*store.FoundContact, absent []int, err error) {
+func (b *identifyRun) lock(ctx context.Context) (known []*FoundContact, absent []int, err error) {
 	isKnown := func(w wantedContact) bool { return w.known }
 	if !b.c.Waits && !b.c.Again && b.capOf(b.c.Caller.Organization.Plan) == 0 && !slices.ContainsFunc(b.in, isKnown) {
 		return nil, slices.Sorted(maps.Values(b.first)), nil
@@ -143,7 +143,7 @@ func (b *identifyRun) lock(ctx context.Context) (known []*store.FoundContact, ab
 	if b.alone() {
 		most = 0
 	}
-	found, err := store.LockContacts(ctx, b.c.Tx, b.c.Caller.Organization.ID, slices.Collect(maps.Keys(b.first)), most, !b.c.Waits)
+	found, err := LockContacts(ctx, b.c.Tx, b.c.Caller.Organization.ID, slices.Collect(maps.Keys(b.first)), most, !b.c.Waits)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -166,7 +166,7 @@ func (b *identifyRun) lock(ctx context.Context) (known []*store.FoundContact, ab
 
 // fill sets unknown traits of locked contacts and never overwrites (Identify rule 2). If nothing
 // changes, only lastSeenAt advances and nothing is recorded (rule 4).
-func (b *identifyRun) fill(ctx context.Context, known []*store.FoundContact) error {
+func (b *identifyRun) fill(ctx context.Context, known []*FoundContact) error {
 	if len(known) == 0 {
 		return nil
 	}
@@ -177,9 +177,9 @@ func (b *identifyRun) fill(ctx context.Context, known []*store.FoundContact) err
 		if err != nil {
 			return err
 		}
-		changes[old.Wanted], rows[n] = changed, store.Columns(old.ID.UUID(), m)
+		changes[old.Wanted], rows[n] = changed, Columns(old.ID.UUID(), m)
 	}
-	filled, err := store.UpdateContacts(ctx, b.c.Tx, b.c.Caller.Organization.ID, rows)
+	filled, err := UpdateContacts(ctx, b.c.Tx, b.c.Caller.Organization.ID, rows)
 	if err != nil {
 		return err
 	}
@@ -340,7 +340,7 @@ func (s *Service) see(ctx context.Context, of sighting, ids []string, most int) 
 		return nil, err
 	}
 	defer release()
-	found, incomplete, err := s.store.SeeContacts(ctx, of.organization, ids, store.Now(), strings.Fields(of.told), most)
+	found, incomplete, err := SeeContacts(ctx, s.store, of.organization, ids, store.Now(), strings.Fields(of.told), most)
 	if err != nil {
 		return nil, err
 	}

@@ -17,7 +17,6 @@ import (
 	"earshot/internal/page"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 )
 
 // The orders of the list of contacts. All except updated are descending. Contacts without the value
@@ -104,21 +103,21 @@ func (s *Service) Contacts(ctx context.Context, in ContactQuery) (page.Page[*db.
 	if sorted.after != nil {
 		list = append(list, sorted.after)
 	}
-	query := func(ctx context.Context, limit, offset int, where ...predicate.Contact) ([]*store.ListedContact, error) {
-		return store.ContactPages.Read(ctx, s.store, store.PageOf[predicate.Contact]{
+	query := func(ctx context.Context, limit, offset int, where ...predicate.Contact) ([]*ListedContact, error) {
+		return contactPages.Read(ctx, s.store, page.Selection[predicate.Contact]{
 			Where: where, Order: sorted.order, Limit: limit, Offset: offset, Most: page.FirstRead,
 		})
 	}
-	var rows []*store.ListedContact
-	var stopped **store.ListedContact
+	var rows []*ListedContact
+	var stopped **ListedContact
 	var err error
 	if in.Q == nil {
 		rows, err = query(ctx, limit+1, 0, list...)
 	} else {
-		rows, stopped, err = page.Search[predicate.Contact, *store.ListedContact]{
-			List: list, Order: sorted.order, Match: store.ContactMatches(*in.Q), Query: query,
+		rows, stopped, err = page.Search[predicate.Contact, *ListedContact]{
+			List: list, Order: sorted.order, Match: contactMatches(*in.Q), Query: query,
 			Holding: func(ctx context.Context, limit int) ([]uuid.UUID, error) {
-				return s.store.ContactsHolding(ctx, of, *in.Q, limit)
+				return contactsHolding(ctx, s.store, of, *in.Q, limit)
 			},
 		}.First(ctx, limit+1)
 	}
@@ -149,7 +148,7 @@ func (in *ContactQuery) list() string {
 type sortedContacts struct {
 	order string
 	after predicate.Contact
-	place func(*store.ListedContact) []string
+	place func(*ListedContact) []string
 }
 
 func (in *ContactQuery) sorted(bad *problem.Fields) (by sortedContacts) {
@@ -157,10 +156,10 @@ func (in *ContactQuery) sorted(bad *problem.Fields) (by sortedContacts) {
 	switch *in.Sort {
 	case sortMRR:
 		if revenue, ok := page.ByNumber.After(bad, in.list(), in.Query, &last); ok {
-			by.after = store.ContactsBefore(revenue, last)
+			by.after = contactsBefore(revenue, last)
 		}
-		by.order = store.ByRevenue
-		by.place = func(c *store.ListedContact) []string {
+		by.order = byRevenue
+		by.place = func(c *ListedContact) []string {
 			revenue := int64(-1)
 			if c.MrrCents != nil {
 				revenue = *c.MrrCents
@@ -173,14 +172,14 @@ func (in *ContactQuery) sorted(bad *problem.Fields) (by sortedContacts) {
 				s.Where(sql.CompositeLT([]string{s.C(contact.FieldLastSeenAt), s.C(contact.FieldID)}, at, last))
 			}
 		}
-		by.order = store.Falling(contact.Table, contact.FieldLastSeenAt, contact.FieldID)
-		by.place = func(c *store.ListedContact) []string { return []string{page.ByTime.Write(c.LastSeenAt), c.ID.String()} }
+		by.order = page.Descending(contact.Table, contact.FieldLastSeenAt, contact.FieldID)
+		by.place = func(c *ListedContact) []string { return []string{page.ByTime.Write(c.LastSeenAt), c.ID.String()} }
 	default:
 		if last := page.After[publicid.Contact](bad, in.list(), in.Query); last != nil {
 			by.after = contact.IDLT(*last)
 		}
-		by.order = store.Falling(contact.Table, contact.FieldID)
-		by.place = page.ByID(func(c *store.ListedContact) string { return c.ID.String() })
+		by.order = page.Descending(contact.Table, contact.FieldID)
+		by.place = page.ByID(func(c *ListedContact) string { return c.ID.String() })
 	}
 	return by
 }

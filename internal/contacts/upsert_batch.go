@@ -47,8 +47,8 @@ func (s *Service) UpsertContacts(
 // maxUpsertMetadata.
 func (s *Service) reserveUpsert(ctx context.Context, in []Identification, judged []Identified, memory *page.Reservation) error {
 	ids := externalIDs(in, judged)
-	found, err := store.ContactPages.Read(ctx, s.store, store.PageOf[predicate.Contact]{
-		Where: []predicate.Contact{contact.ExternalUserIDIn(ids...)}, Order: store.Falling(contact.Table, contact.FieldID), Limit: len(ids),
+	found, err := contactPages.Read(ctx, s.store, page.Selection[predicate.Contact]{
+		Where: []predicate.Contact{contact.ExternalUserIDIn(ids...)}, Order: page.Descending(contact.Table, contact.FieldID), Limit: len(ids),
 	})
 	if err != nil {
 		return errors.Wrap(err, "measure the contacts")
@@ -189,7 +189,7 @@ func (u *upsert) copyRevenues(ctx context.Context) error {
 	if len(next) == 0 {
 		return nil
 	}
-	return store.CopyRevenues(ctx, u.c.Tx, u.c.Caller.Organization.ID, slices.Collect(maps.Values(next)))
+	return copyRevenues(ctx, u.c.Tx, u.c.Caller.Organization.ID, slices.Collect(maps.Values(next)))
 }
 
 // finish updates the contact of an item, or reports the one that was inserted for it.

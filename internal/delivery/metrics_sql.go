@@ -55,7 +55,7 @@ SELECT unstarted, overdue,
   (SELECT count(*) FROM webhooks WHERE enabled AND consecutive_failures > 0)::float8
 FROM outbox`
 
-// outboxState reads the rows of all organizations, for the service's own metrics.
+// readOutbox reads the rows of all organizations, for the service's own metrics.
 func readOutbox(ctx context.Context, s *store.Store) (o outboxState, err error) {
 	ctx, cancel := context.WithTimeout(ctx, stateTimeout)
 	defer cancel()

@@ -11,7 +11,6 @@ import (
 	"earshot/internal/page"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 )
 
 // Entries lists a board's changelog, newest first, including drafts. With a Sync it lists the
@@ -31,7 +30,7 @@ func (s *Service) Entries(ctx context.Context, on publicid.Board, q page.Query, 
 	if last != nil {
 		where = append(where, changelogentry.IDLT(*last))
 	}
-	rows, err := s.readEntries(ctx, store.Falling(changelogentry.Table, changelogentry.FieldID), limit+1, page.FirstRead, where...)
+	rows, err := s.readEntries(ctx, page.Descending(changelogentry.Table, changelogentry.FieldID), limit+1, page.FirstRead, where...)
 	if err != nil {
 		return page.Page[*Entry]{}, errors.Wrap(err, "list the changelog")
 	}
@@ -39,7 +38,7 @@ func (s *Service) Entries(ctx context.Context, on publicid.Board, q page.Query, 
 		// Only an empty list needs this check, because entries imply their board.
 		return page.Page[*Entry]{Items: []*Entry{}}, mustHaveBoard(ctx, s.store.Client().Board, on)
 	}
-	place := page.ByID(func(e *store.ListedEntry) string { return e.ID.String() })
+	place := page.ByID(func(e *listedEntry) string { return e.ID.String() })
 	cut, err := s.largeEntries(ctx, list, q.Memory, place).Filled(ctx, page.Cut(list, rows, limit, place))
 	if err != nil {
 		return page.Page[*Entry]{}, err
@@ -47,25 +46,25 @@ func (s *Service) Entries(ctx context.Context, on publicid.Board, q page.Query, 
 	return s.wholeEntries(ctx, cut)
 }
 
-func (s *Service) readEntries(ctx context.Context, order string, limit, most int, where ...predicate.ChangelogEntry) ([]*store.ListedEntry, error) {
-	return store.EntryPages.Read(ctx, s.store, store.PageOf[predicate.ChangelogEntry]{Where: where, Order: order, Limit: limit, Most: most})
+func (s *Service) readEntries(ctx context.Context, order string, limit, most int, where ...predicate.ChangelogEntry) ([]*listedEntry, error) {
+	return entryPages.Read(ctx, s.store, page.Selection[predicate.ChangelogEntry]{Where: where, Order: order, Limit: limit, Most: most})
 }
 
 func (s *Service) largeEntries(
-	ctx context.Context, list string, memory *page.Reservation, place func(*store.ListedEntry) []string,
-) page.LargeRows[publicid.ChangelogEntry, *store.ListedEntry] {
-	return page.LargeRows[publicid.ChangelogEntry, *store.ListedEntry]{
-		List: list, Memory: memory, Place: place, ID: func(e *store.ListedEntry) publicid.ChangelogEntry { return e.ID },
-		Load: func(ids ...publicid.ChangelogEntry) ([]*store.ListedEntry, error) {
-			return s.readEntries(ctx, store.Falling(changelogentry.Table, changelogentry.FieldID), len(ids), page.All, changelogentry.IDIn(ids...))
+	ctx context.Context, list string, memory *page.Reservation, place func(*listedEntry) []string,
+) page.LargeRows[publicid.ChangelogEntry, *listedEntry] {
+	return page.LargeRows[publicid.ChangelogEntry, *listedEntry]{
+		List: list, Memory: memory, Place: place, ID: func(e *listedEntry) publicid.ChangelogEntry { return e.ID },
+		Load: func(ids ...publicid.ChangelogEntry) ([]*listedEntry, error) {
+			return s.readEntries(ctx, page.Descending(changelogentry.Table, changelogentry.FieldID), len(ids), page.All, changelogentry.IDIn(ids...))
 		},
-		Size: func(e *store.ListedEntry) int { return page.JSONSize(e.BodyText) + page.JSONSize(e.BodyJSON) },
+		Size: func(e *listedEntry) int { return page.JSONSize(e.BodyText) + page.JSONSize(e.BodyJSON) },
 	}
 }
 
 // wholeEntries adds the linked posts to entries.
-func (s *Service) wholeEntries(ctx context.Context, cut page.Page[*store.ListedEntry]) (page.Page[*Entry], error) {
-	out := page.Each(cut, func(e *store.ListedEntry) *Entry { return &Entry{ChangelogEntry: &e.ChangelogEntry} })
+func (s *Service) wholeEntries(ctx context.Context, cut page.Page[*listedEntry]) (page.Page[*Entry], error) {
+	out := page.Each(cut, func(e *listedEntry) *Entry { return &Entry{ChangelogEntry: &e.ChangelogEntry} })
 	return out, linkedTo(ctx, s.store.Client().ChangelogLink, out.Items...)
 }
 
@@ -79,13 +78,13 @@ func (s *Service) changedEntries(
 		return page.Page[*Entry]{}, err
 	}
 	raw := on.UUID()
-	found, err := page.Changed[publicid.ChangelogEntry, *store.ListedEntry, predicate.ChangelogEntry]{
+	found, err := page.Changed[publicid.ChangelogEntry, *listedEntry, predicate.ChangelogEntry]{
 		LargeRows: s.largeEntries(ctx, list, q.Memory, nil),
-		Store:     s.store, Deletions: store.DeletedEntries, Of: &raw,
-		In:      func(e *store.ListedEntry) int64 { return e.ChangedIn },
+		Store:     s.store, Deletions: page.DeletedEntries, Of: &raw,
+		In:      func(e *listedEntry) int64 { return e.ChangedIn },
 		Deleted: func(id uuid.UUID) string { return publicid.Of[publicid.ChangelogEntry](id).String() },
-		Rows: func(limit int, within predicate.ChangelogEntry) ([]*store.ListedEntry, error) {
-			return s.readEntries(ctx, store.ByChange(changelogentry.Table), limit, page.FirstRead,
+		Rows: func(limit int, within predicate.ChangelogEntry) ([]*listedEntry, error) {
+			return s.readEntries(ctx, page.ByChange(changelogentry.Table), limit, page.FirstRead,
 				changelogentry.BoardID(on), changelogentry.UpdatedAtGTE(sync.Since()), within)
 		},
 	}.Page(ctx, at, limit, sync)

@@ -12,7 +12,6 @@ import (
 	"earshot/internal/page"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 )
 
 // Comment loads one comment of a live post. A deleted comment is returned as a tombstone.
@@ -50,18 +49,18 @@ func (s *Service) Comments(ctx context.Context, on publicid.Post, q page.Query, 
 	}
 	where := []predicate.Comment{comment.PostID(on)}
 	if q.Cursor != nil {
-		where = append(where, store.CommentsAfter(thread, last))
+		where = append(where, commentsAfter(thread, last))
 	}
-	read := func(limit, most int, where ...predicate.Comment) ([]*store.ListedComment, error) {
-		return store.CommentPages.Read(ctx, s.store, store.PageOf[predicate.Comment]{
-			Where: where, Order: store.ByThread, Limit: limit, Most: most,
+	read := func(limit, most int, where ...predicate.Comment) ([]*listedComment, error) {
+		return commentPages.Read(ctx, s.store, page.Selection[predicate.Comment]{
+			Where: where, Order: byThread, Limit: limit, Most: most,
 		})
 	}
 	rows, err := read(limit+1, page.FirstRead, where...)
 	if err != nil {
 		return page.Page[*db.Comment]{}, errors.Wrap(err, "list comments")
 	}
-	place := func(c *store.ListedComment) []string {
+	place := func(c *listedComment) []string {
 		if c.ParentID != nil {
 			return []string{c.ParentID.String(), c.ID.String()}
 		}
@@ -71,19 +70,19 @@ func (s *Service) Comments(ctx context.Context, on publicid.Post, q page.Query, 
 	return page.Each(out, wholeComment), err
 }
 
-func wholeComment(c *store.ListedComment) *db.Comment { return &c.Comment }
+func wholeComment(c *listedComment) *db.Comment { return &c.Comment }
 
 func (s *Service) largeComments(
-	ctx context.Context, list string, memory *page.Reservation, place func(*store.ListedComment) []string,
-) page.LargeRows[publicid.Comment, *store.ListedComment] {
-	return page.LargeRows[publicid.Comment, *store.ListedComment]{
-		List: list, Memory: memory, Place: place, ID: func(c *store.ListedComment) publicid.Comment { return c.ID },
-		Load: func(ids ...publicid.Comment) ([]*store.ListedComment, error) {
-			return store.CommentPages.Read(ctx, s.store, store.PageOf[predicate.Comment]{
-				Where: []predicate.Comment{comment.IDIn(ids...)}, Order: store.ByThread, Limit: len(ids), Most: page.All,
+	ctx context.Context, list string, memory *page.Reservation, place func(*listedComment) []string,
+) page.LargeRows[publicid.Comment, *listedComment] {
+	return page.LargeRows[publicid.Comment, *listedComment]{
+		List: list, Memory: memory, Place: place, ID: func(c *listedComment) publicid.Comment { return c.ID },
+		Load: func(ids ...publicid.Comment) ([]*listedComment, error) {
+			return commentPages.Read(ctx, s.store, page.Selection[predicate.Comment]{
+				Where: []predicate.Comment{comment.IDIn(ids...)}, Order: byThread, Limit: len(ids), Most: page.All,
 			})
 		},
-		Size: func(c *store.ListedComment) int { return page.JSONSize(c.BodyText) + page.JSONSize(c.BodyJSON) },
+		Size: func(c *listedComment) int { return page.JSONSize(c.BodyText) + page.JSONSize(c.BodyJSON) },
 	}
 }
 
@@ -100,17 +99,17 @@ func (s *Service) changedComments(
 		return page.Page[*db.Comment]{}, err
 	}
 	raw := on.UUID()
-	found, err := page.Changed[publicid.Comment, *store.ListedComment, predicate.Comment]{
+	found, err := page.Changed[publicid.Comment, *listedComment, predicate.Comment]{
 		LargeRows: s.largeComments(ctx, list, q.Memory, nil),
-		Store:     s.store, Deletions: store.DeletedComments, Of: &raw,
-		In:      func(c *store.ListedComment) int64 { return c.ChangedIn },
+		Store:     s.store, Deletions: page.DeletedComments, Of: &raw,
+		In:      func(c *listedComment) int64 { return c.ChangedIn },
 		Deleted: func(id uuid.UUID) string { return publicid.Of[publicid.Comment](id).String() },
-		Rows: func(limit int, within predicate.Comment) ([]*store.ListedComment, error) {
-			return store.CommentPages.Read(ctx, s.store, store.PageOf[predicate.Comment]{
+		Rows: func(limit int, within predicate.Comment) ([]*listedComment, error) {
+			return commentPages.Read(ctx, s.store, page.Selection[predicate.Comment]{
 				Where: []predicate.Comment{
 					comment.PostID(on), comment.DeletedAtIsNil(), comment.UpdatedAtGTE(sync.Since()), within,
 				},
-				Order: store.ByChange(comment.Table), Limit: limit, Most: page.FirstRead,
+				Order: page.ByChange(comment.Table), Limit: limit, Most: page.FirstRead,
 			})
 		},
 	}.Page(ctx, at, limit, sync)

@@ -112,7 +112,7 @@ func insertComments(ctx context.Context, c *change.Change, comments []*db.Commen
 		if row.BodyJSON != nil {
 			rows[i].SetBodyJSON(row.BodyJSON)
 		}
-		counts.add(store.PostCount{Post: row.PostID, Comments: 1, At: &row.CreatedAt})
+		counts.add(PostCount{Post: row.PostID, Comments: 1, At: &row.CreatedAt})
 	}
 	if err := c.Comment.CreateBulk(rows...).Exec(store.WithCommit(ctx)); err != nil {
 		return errors.Wrap(err, "insert the comments")

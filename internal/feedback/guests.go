@@ -11,7 +11,6 @@ import (
 	"earshot/ent/db/user"
 	"earshot/internal/change"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 )
 
 // guestTries bounds the retries of a race. Losing it once takes two changes of another contact.
@@ -31,7 +30,7 @@ func guestOf(ctx context.Context, c *change.Change, contact *publicid.Contact, h
 		}
 		// If another contact's guest has just got the address, nothing is inserted. That guest may
 		// lose the address again before the next read, if its contact's address changes once more.
-		if err := store.InsertGuest(ctx, c.Tx, c.Caller.Organization.ID, publicid.NewUser(), contact, hash); err != nil {
+		if err := insertGuest(ctx, c.Tx, c.Caller.Organization.ID, publicid.NewUser(), contact, hash); err != nil {
 			return nil, err
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"earshot/ent/db/post"
 	"earshot/ent/db/predicate"
+	"earshot/internal/feedback"
 	"earshot/internal/page"
 	"earshot/internal/publicid"
 	"earshot/internal/store"
@@ -39,9 +40,9 @@ func TestTheKeptPlanOfABoardsListReadsAndSortsOnlyAPage(t *testing.T) {
 			by, place = []string{column, post.FieldID}, []any{value, publicid.NewPost()}
 		}
 		for _, behind := range [][]any{nil, place} {
-			of := store.AlongBoard(publicid.NewBoard(), by, behind)
+			of := feedback.AlongBoard(publicid.NewBoard(), by, behind)
 			of.Limit = 26
-			_, err := store.PostPages.Read(ctx, s, of)
+			_, err := feedback.PostPages.Read(ctx, s, of)
 			require.NoError(t, err)
 			plan := testkit.KeptPlan(t, c, last.Last())
 			testkit.RequireIndexed(t, plan, "posts", "board_id")
@@ -66,12 +67,12 @@ func TestAPageInChangeOrderReadsOnlyTheChangedRows(t *testing.T) {
 		ANALYZE`, of.UUID()))
 	require.NoError(t, err)
 	for _, place := range []int64{0, 4000, 7990, 9000} {
-		_, err := store.PostPages.Read(store.WithOrganization(t.Context(), of), s, store.PageOf[predicate.Post]{
+		_, err := feedback.PostPages.Read(store.WithOrganization(t.Context(), of), s, page.Selection[predicate.Post]{
 			Where: []predicate.Post{
 				post.DeletedAtIsNil(), post.UpdatedAtGTE(time.Unix(0, 0)),
-				store.ChangedBetween[predicate.Post](store.ChangePlace{In: place, ID: publicid.NewPost().UUID()}, 9001),
+				page.ChangedBetween[predicate.Post](page.ChangePlace{In: place, ID: publicid.NewPost().UUID()}, 9001),
 			},
-			Order: store.ByChange(post.Table), Limit: 26, Most: page.FirstRead,
+			Order: page.ByChange(post.Table), Limit: 26, Most: page.FirstRead,
 		})
 		require.NoError(t, err)
 		rows, err := c.Query(t.Context(), "EXPLAIN "+last.Last().SQL, last.Last().Args...)

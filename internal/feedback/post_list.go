@@ -14,7 +14,6 @@ import (
 	"earshot/internal/page"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 )
 
 // Posts lists the live posts of a board.
@@ -46,19 +45,19 @@ func (s *Service) Posts(ctx context.Context, on publicid.Board, q PostQuery) (pa
 	return whole, err
 }
 
-type postPlace = func(*store.ListedPost) []string
+type postPlace = func(*listedPost) []string
 
 // postPlaces finds a page of posts. It also returns a function that computes the place of a post in
 // the list. A search that the database cannot read finds nothing.
-func (s *Service) postPlaces(ctx context.Context, on publicid.Board, in checkedPostQuery) (page.Page[*store.ListedPost], postPlace, error) {
+func (s *Service) postPlaces(ctx context.Context, on publicid.Board, in checkedPostQuery) (page.Page[*listedPost], postPlace, error) {
 	found, place, err := s.foundPlaces(ctx, on, in)
-	if store.UnreadableSearch(err) {
-		return page.Page[*store.ListedPost]{}, in.place, nil
+	if page.UnreadableSearch(err) {
+		return page.Page[*listedPost]{}, in.place, nil
 	}
 	return found, place, err
 }
 
-func (s *Service) foundPlaces(ctx context.Context, on publicid.Board, in checkedPostQuery) (page.Page[*store.ListedPost], postPlace, error) {
+func (s *Service) foundPlaces(ctx context.Context, on publicid.Board, in checkedPostQuery) (page.Page[*listedPost], postPlace, error) {
 	if in.sort == sortRelevance {
 		return s.relevant(ctx, on, in)
 	}
@@ -68,7 +67,7 @@ func (s *Service) foundPlaces(ctx context.Context, on publicid.Board, in checked
 	}
 	rows, stopped, err := list(ctx, on, in, in.limit+1)
 	if err != nil {
-		return page.Page[*store.ListedPost]{}, nil, err
+		return page.Page[*listedPost]{}, nil, err
 	}
 	out := page.Cut(in.list, rows, in.limit, in.place)
 	if stopped != nil {
@@ -79,9 +78,9 @@ func (s *Service) foundPlaces(ctx context.Context, on publicid.Board, in checked
 
 // listed reads the first posts of a list after its cursor. If there is a search, it reads only the
 // posts that match. Stopped is as in page.Search.
-func (s *Service) listed(ctx context.Context, on publicid.Board, in checkedPostQuery, limit int) (rows []*store.ListedPost, stopped **store.ListedPost, err error) {
+func (s *Service) listed(ctx context.Context, on publicid.Board, in checkedPostQuery, limit int) (rows []*listedPost, stopped **listedPost, err error) {
 	if in.q != "" {
-		return s.search(on, in, store.TitleOrText).First(ctx, limit)
+		return s.search(on, in, TitleOrText).First(ctx, limit)
 	}
 	of := in.rows(on)
 	of.Limit, of.Most = limit, page.FirstRead
@@ -89,15 +88,15 @@ func (s *Service) listed(ctx context.Context, on publicid.Board, in checkedPostQ
 	return rows, nil, err
 }
 
-func (s *Service) readPosts(ctx context.Context, of store.PageOf[predicate.Post]) ([]*store.ListedPost, error) {
-	return store.PostPages.Read(ctx, s.store, of)
+func (s *Service) readPosts(ctx context.Context, of page.Selection[predicate.Post]) ([]*listedPost, error) {
+	return PostPages.Read(ctx, s.store, of)
 }
 
 // mustHaveListed checks that the board and the resources in the filters belong to the organization.
 // A wrong id is then an error and not an empty list.
 func (s *Service) mustHaveListed(ctx context.Context, on publicid.Board, in checkedPostQuery) error {
 	tags := distinctTags(in.tags)
-	there, err := s.store.WhatIsThere(ctx, on, in.contact, tags)
+	there, err := lookUpFilter(ctx, s.store, on, in.contact, tags)
 	switch {
 	case err != nil:
 		return err
@@ -140,20 +139,20 @@ func (in *checkedPostQuery) behind() []any {
 }
 
 // rows returns the list without the search. If nothing is filtered, it follows the board's index.
-func (in *checkedPostQuery) rows(on publicid.Board) store.PageOf[predicate.Post] {
+func (in *checkedPostQuery) rows(on publicid.Board) page.Selection[predicate.Post] {
 	if in.sort == sortRevenue {
 		return in.revenueRows(on)
 	}
 	if in.statuses == nil && in.contact == nil && len(in.tags) == 0 {
-		return store.AlongBoard(on, in.columns(), in.behind())
+		return AlongBoard(on, in.columns(), in.behind())
 	}
-	return store.PageOf[predicate.Post]{Where: in.on(on), Order: in.order()}
+	return page.Selection[predicate.Post]{Where: in.on(on), Order: in.order()}
 }
 
-func (in *checkedPostQuery) order() string { return store.Falling(post.Table, in.columns()...) }
+func (in *checkedPostQuery) order() string { return page.Descending(post.Table, in.columns()...) }
 
 // newestPosts is the order of posts by their creation.
-var newestPosts = store.Falling(post.Table, post.FieldID)
+var newestPosts = page.Descending(post.Table, post.FieldID)
 
 // filters returns the conditions of the query and its cursor, except the search.
 func (in *checkedPostQuery) filters() (all []predicate.Post) {
@@ -187,7 +186,7 @@ func tagged(tags []publicid.Tag) predicate.Post {
 	}
 }
 
-func (in *checkedPostQuery) place(p *store.ListedPost) []string {
+func (in *checkedPostQuery) place(p *listedPost) []string {
 	switch in.sort {
 	case sortVotes:
 		return []string{page.ByNumber.Write(int64(p.VoteCount)), p.ID.String()}
@@ -212,7 +211,7 @@ func (s *Service) ContactPosts(ctx context.Context, of publicid.Contact, q page.
 	if last != nil {
 		where = append(where, post.IDLT(*last))
 	}
-	rows, err := s.readPosts(ctx, store.PageOf[predicate.Post]{Where: where, Order: newestPosts, Limit: limit + 1, Most: page.FirstRead})
+	rows, err := s.readPosts(ctx, page.Selection[predicate.Post]{Where: where, Order: newestPosts, Limit: limit + 1, Most: page.FirstRead})
 	if err != nil {
 		return page.Page[*Post]{}, errors.Wrap(err, "list the contact's posts")
 	}
@@ -222,6 +221,6 @@ func (s *Service) ContactPosts(ctx context.Context, of publicid.Contact, q page.
 			return page.Page[*Post]{}, err
 		}
 	}
-	place := page.ByID(func(p *store.ListedPost) string { return p.ID.String() })
+	place := page.ByID(func(p *listedPost) string { return p.ID.String() })
 	return s.wholePosts(ctx, q.Memory, list, place, page.Cut(list, rows, limit, place))
 }

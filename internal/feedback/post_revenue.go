@@ -9,7 +9,6 @@ import (
 	"earshot/internal/page"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 )
 
 // Revenue is the monthly payment of the contacts who voted for a post, in one currency.
@@ -37,7 +36,7 @@ func (in PostQuery) checkCurrency(bad *problem.Fields, sort string) {
 // along the index of revenues. The second step reads the other posts, by their creation.
 func (s *Service) byRevenue(
 	ctx context.Context, on publicid.Board, in checkedPostQuery, limit int,
-) (rows []*store.ListedPost, stopped **store.ListedPost, err error) {
+) (rows []*listedPost, stopped **listedPost, err error) {
 	if in.last == nil || in.revenue > 0 {
 		rows, stopped, err = s.listed(ctx, on, in, limit)
 		if err != nil || stopped != nil || len(rows) >= limit {
@@ -51,22 +50,22 @@ func (s *Service) byRevenue(
 }
 
 // revenueRows returns the list for the query's current step.
-func (in *checkedPostQuery) revenueRows(on publicid.Board) store.PageOf[predicate.Post] {
+func (in *checkedPostQuery) revenueRows(on publicid.Board) page.Selection[predicate.Post] {
 	where := append(in.filters(), post.BoardID(on), post.DeletedAtIsNil())
 	if !in.unpaid {
-		return store.PageOf[predicate.Post]{
-			Where: append(where, store.PaidFor(on, in.currency, in.revenue, in.last)),
-			Order: store.ByPostRevenue, Also: []string{store.Revenue},
+		return page.Selection[predicate.Post]{
+			Where: append(where, PaidFor(on, in.currency, in.revenue, in.last)),
+			Order: ByPostRevenue, Also: []string{RevenueColumn},
 		}
 	}
 	if in.last != nil {
 		where = append(where, post.IDLT(*in.last))
 	}
-	return store.PageOf[predicate.Post]{Where: append(where, store.NotPaidFor(on, in.currency)), Order: newestPosts}
+	return page.Selection[predicate.Post]{Where: append(where, notPaidFor(on, in.currency)), Order: newestPosts}
 }
 
 // tellRevenue sets the revenue of the posts in whole, a page of the posts in listed.
-func (in *checkedPostQuery) tellRevenue(listed []*store.ListedPost, whole page.Page[*Post]) {
+func (in *checkedPostQuery) tellRevenue(listed []*listedPost, whole page.Page[*Post]) {
 	if in.sort != sortRevenue {
 		return
 	}

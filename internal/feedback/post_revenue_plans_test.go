@@ -9,6 +9,8 @@ import (
 
 	"earshot/ent/db/post"
 	"earshot/ent/db/predicate"
+	"earshot/internal/feedback"
+	"earshot/internal/page"
 	"earshot/internal/publicid"
 	"earshot/internal/store"
 	"earshot/internal/testkit"
@@ -32,9 +34,9 @@ func TestTheListByRevenueReadsAndSortsOnlyAPage(t *testing.T) {
 	var some publicid.Post
 	require.NoError(t, c.QueryRow(t.Context(), "SELECT board_id, post_id FROM post_revenues WHERE mrr_cents = 2500").Scan(&board, &some))
 	for _, behind := range []*publicid.Post{nil, &some} {
-		_, err := store.PostPages.Read(store.System(t.Context(), "test"), s, store.PageOf[predicate.Post]{
-			Where: []predicate.Post{post.BoardID(board), post.DeletedAtIsNil(), store.PaidFor(board, "EUR", 2500, behind)},
-			Order: store.ByPostRevenue, Also: []string{store.Revenue}, Limit: 26,
+		_, err := feedback.PostPages.Read(store.System(t.Context(), "test"), s, page.Selection[predicate.Post]{
+			Where: []predicate.Post{post.BoardID(board), post.DeletedAtIsNil(), feedback.PaidFor(board, "EUR", 2500, behind)},
+			Order: feedback.ByPostRevenue, Also: []string{feedback.RevenueColumn}, Limit: 26,
 		})
 		require.NoError(t, err)
 		rows, err := c.Query(t.Context(), "EXPLAIN "+last.Last().SQL, last.Last().Args...)

@@ -9,7 +9,6 @@ import (
 	"earshot/ent/db/predicate"
 	"earshot/internal/page"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 )
 
 // Relevance has two steps. The first step finds the posts with all words in the title. The second
@@ -21,31 +20,31 @@ const (
 )
 
 // search returns the search in one part of a board's posts.
-func (s *Service) search(on publicid.Board, in checkedPostQuery, part store.Part) page.Search[predicate.Post, *store.ListedPost] {
+func (s *Service) search(on publicid.Board, in checkedPostQuery, part part) page.Search[predicate.Post, *listedPost] {
 	list := in.rows(on)
-	return page.Search[predicate.Post, *store.ListedPost]{
-		List: list.Where, Order: list.Order, Match: store.PostMatches(in.q, part),
-		Query: func(ctx context.Context, limit, offset int, where ...predicate.Post) ([]*store.ListedPost, error) {
-			return s.readPosts(ctx, store.PageOf[predicate.Post]{
+	return page.Search[predicate.Post, *listedPost]{
+		List: list.Where, Order: list.Order, Match: postMatches(in.q, part),
+		Query: func(ctx context.Context, limit, offset int, where ...predicate.Post) ([]*listedPost, error) {
+			return s.readPosts(ctx, page.Selection[predicate.Post]{
 				Where: where, Order: list.Order, Also: list.Also, Limit: limit, Offset: offset, Most: page.FirstRead,
 			})
 		},
 		Holding: func(ctx context.Context, limit int) ([]uuid.UUID, error) {
-			return s.store.PostsHolding(ctx, on, in.q, part, limit)
+			return PostsHolding(ctx, s.store, on, in.q, part, limit)
 		},
 	}
 }
 
 // relevance is a page of the list by relevance, as far as the search got.
 type relevance struct {
-	rows []*store.ListedPost
+	rows []*listedPost
 	// stopped is the post at which a step stopped before the end of the list.
-	stopped **store.ListedPost
+	stopped **listedPost
 	tier    int64
 }
 
 // relevant runs the steps of relevance until the page is full.
-func (s *Service) relevant(ctx context.Context, on publicid.Board, in checkedPostQuery) (page.Page[*store.ListedPost], postPlace, error) {
+func (s *Service) relevant(ctx context.Context, on publicid.Board, in checkedPostQuery) (page.Page[*listedPost], postPlace, error) {
 	var found relevance
 	var err error
 	if in.tier == titleTier && in.last == nil {
@@ -54,9 +53,9 @@ func (s *Service) relevant(ctx context.Context, on publicid.Board, in checkedPos
 		found, err = s.relevantFrom(ctx, on, in, nil)
 	}
 	if err != nil {
-		return page.Page[*store.ListedPost]{}, nil, err
+		return page.Page[*listedPost]{}, nil, err
 	}
-	place := func(p *store.ListedPost) []string {
+	place := func(p *listedPost) []string {
 		if p.InTitle {
 			return inTier(titleTier, p)
 		}
@@ -64,13 +63,13 @@ func (s *Service) relevant(ctx context.Context, on publicid.Board, in checkedPos
 	}
 	if found.stopped != nil {
 		next := page.Cursor(in.list, inTier(found.tier, *found.stopped))
-		return page.Page[*store.ListedPost]{Items: found.rows, NextCursor: next}, place, nil
+		return page.Page[*listedPost]{Items: found.rows, NextCursor: next}, place, nil
 	}
 	return page.Cut(in.list, found.rows, in.limit, place), place, nil
 }
 
 // relevantFrom continues at the query's tier and place, after the rows of earlier tiers.
-func (s *Service) relevantFrom(ctx context.Context, on publicid.Board, in checkedPostQuery, rows []*store.ListedPost) (relevance, error) {
+func (s *Service) relevantFrom(ctx context.Context, on publicid.Board, in checkedPostQuery, rows []*listedPost) (relevance, error) {
 	for ; in.tier <= textTier && len(rows) <= in.limit; in.tier, in.last = in.tier+1, nil {
 		more, stopped, err := s.search(on, in, partOf(in.tier)).First(ctx, in.limit+1-len(rows))
 		if err != nil {
@@ -89,18 +88,18 @@ func (s *Service) relevantFrom(ctx context.Context, on publicid.Board, in checke
 func (s *Service) mostRelevant(ctx context.Context, on publicid.Board, in checkedPostQuery) (relevance, error) {
 	wanted := in.limit + 1
 	list := in.rows(on)
-	seen, err := s.readPosts(ctx, store.PageOf[predicate.Post]{
-		Where: []predicate.Post{store.FirstFound(page.FirstLook, list.Where, list.Order, in.q)},
-		Order: store.TitlesFirst + list.Order, Also: []string{store.InTitle}, Limit: wanted, Most: page.FirstRead,
+	seen, err := s.readPosts(ctx, page.Selection[predicate.Post]{
+		Where: []predicate.Post{firstFound(page.FirstLook, list.Where, list.Order, in.q)},
+		Order: titlesFirst + list.Order, Also: []string{inTitle}, Limit: wanted, Most: page.FirstRead,
 	})
 	if err != nil {
 		return relevance{}, err
 	}
-	titles := slices.IndexFunc(seen, func(p *store.ListedPost) bool { return !p.InTitle })
+	titles := slices.IndexFunc(seen, func(p *listedPost) bool { return !p.InTitle })
 	if titles < 0 {
 		titles = len(seen)
 	}
-	byTitle := s.search(on, in, store.Title)
+	byTitle := s.search(on, in, title)
 	if len(seen) < wanted {
 		if end, err := byTitle.At(ctx, page.FirstLook); err != nil || end == nil {
 			return relevance{rows: seen}, err
@@ -116,27 +115,27 @@ func (s *Service) mostRelevant(ctx context.Context, on publicid.Board, in checke
 	}
 	texts, lacking := seen[titles:], wanted-len(rows)
 	if len(texts) < lacking {
-		texts, stopped, err = s.search(on, in, store.NotTitle).Further(ctx, lacking, len(texts))
+		texts, stopped, err = s.search(on, in, notTitle).Further(ctx, lacking, len(texts))
 	}
 	rows = append(rows, ofTier(textTier, texts[:min(len(texts), lacking)])...)
 	return relevance{rows, stopped, textTier}, err
 }
 
-func partOf(tier int64) store.Part {
+func partOf(tier int64) part {
 	if tier == titleTier {
-		return store.Title
+		return title
 	}
-	return store.NotTitle
+	return notTitle
 }
 
 // ofTier marks the posts with the step that found them.
-func ofTier(tier int64, rows []*store.ListedPost) []*store.ListedPost {
+func ofTier(tier int64, rows []*listedPost) []*listedPost {
 	for _, p := range rows {
 		p.InTitle = tier == titleTier
 	}
 	return rows
 }
 
-func inTier(tier int64, p *store.ListedPost) []string {
+func inTier(tier int64, p *listedPost) []string {
 	return []string{page.ByNumber.Write(tier), p.ID.String()}
 }

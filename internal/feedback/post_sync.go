@@ -13,7 +13,6 @@ import (
 	"earshot/internal/page"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 )
 
 // AllPosts lists the live posts of the organization, on all boards.
@@ -25,7 +24,7 @@ func (s *Service) AllPosts(ctx context.Context, q PostQuery) (page.Page[*Post], 
 	if in.sort == sortUpdated {
 		return s.changedPosts(ctx, nil, in)
 	}
-	rows, err := s.readPosts(ctx, store.PageOf[predicate.Post]{
+	rows, err := s.readPosts(ctx, page.Selection[predicate.Post]{
 		Where: append(in.filters(), post.DeletedAtIsNil()), Order: in.order(), Limit: in.limit + 1, Most: page.FirstRead,
 	})
 	if err != nil {
@@ -42,23 +41,23 @@ func (s *Service) AllPosts(ctx context.Context, q PostQuery) (page.Page[*Post], 
 // changedPosts lists the posts of one board or of all boards in the order of their changes.
 func (s *Service) changedPosts(ctx context.Context, on *publicid.Board, in checkedPostQuery) (page.Page[*Post], error) {
 	where := append(in.filters(), post.DeletedAtIsNil())
-	list := page.Changed[publicid.Post, *store.ListedPost, predicate.Post]{
+	list := page.Changed[publicid.Post, *listedPost, predicate.Post]{
 		LargeRows: s.largePosts(ctx, in.memory, in.list, nil),
-		Store:     s.store, Deletions: store.DeletedPosts,
-		In:      func(p *store.ListedPost) int64 { return p.ChangedIn },
+		Store:     s.store, Deletions: page.DeletedPosts,
+		In:      func(p *listedPost) int64 { return p.ChangedIn },
 		Deleted: func(id uuid.UUID) string { return publicid.Of[publicid.Post](id).String() },
 	}
 	if on != nil {
 		raw := on.UUID()
 		where = append(where, post.BoardID(*on))
-		list.Deletions, list.Of = store.DeletedBoardPosts, &raw
+		list.Deletions, list.Of = page.DeletedBoardPosts, &raw
 	}
 	if since := in.sync.UpdatedSince; since != nil {
 		where = append(where, post.UpdatedAtGTE(*since))
 	}
-	list.Rows = func(limit int, within predicate.Post) ([]*store.ListedPost, error) {
-		return s.readPosts(ctx, store.PageOf[predicate.Post]{
-			Where: append(where, within), Order: store.ByChange(post.Table), Limit: limit, Most: page.FirstRead,
+	list.Rows = func(limit int, within predicate.Post) ([]*listedPost, error) {
+		return s.readPosts(ctx, page.Selection[predicate.Post]{
+			Where: append(where, within), Order: page.ByChange(post.Table), Limit: limit, Most: page.FirstRead,
 		})
 	}
 	found, err := list.Page(ctx, in.at, in.limit, in.sync)
@@ -90,7 +89,7 @@ func (s *Service) mustHaveFiltered(ctx context.Context, on *publicid.Board, in c
 
 // wholePosts loads the missing parts of a page's posts.
 func (s *Service) wholePosts(
-	ctx context.Context, memory *page.Reservation, list string, place postPlace, rows page.Page[*store.ListedPost],
+	ctx context.Context, memory *page.Reservation, list string, place postPlace, rows page.Page[*listedPost],
 ) (page.Page[*Post], error) {
 	whole, err := s.largePosts(ctx, memory, list, place).Filled(ctx, rows)
 	return page.Each(whole, wholePost), err
@@ -98,14 +97,14 @@ func (s *Service) wholePosts(
 
 func (s *Service) largePosts(
 	ctx context.Context, memory *page.Reservation, list string, place postPlace,
-) page.LargeRows[publicid.Post, *store.ListedPost] {
-	return page.LargeRows[publicid.Post, *store.ListedPost]{
-		List: list, Memory: memory, Place: place, ID: func(p *store.ListedPost) publicid.Post { return p.ID },
-		Load: func(ids ...publicid.Post) ([]*store.ListedPost, error) {
-			return s.readPosts(ctx, store.PageOf[predicate.Post]{
+) page.LargeRows[publicid.Post, *listedPost] {
+	return page.LargeRows[publicid.Post, *listedPost]{
+		List: list, Memory: memory, Place: place, ID: func(p *listedPost) publicid.Post { return p.ID },
+		Load: func(ids ...publicid.Post) ([]*listedPost, error) {
+			return s.readPosts(ctx, page.Selection[predicate.Post]{
 				Where: []predicate.Post{post.IDIn(ids...), post.DeletedAtIsNil()}, Order: newestPosts, Limit: len(ids), Most: page.All,
 			})
 		},
-		Size: func(p *store.ListedPost) int { return page.JSONSize(p.BodyText) + page.JSONSize(p.BodyJSON) },
+		Size: func(p *listedPost) int { return page.JSONSize(p.BodyText) + page.JSONSize(p.BodyJSON) },
 	}
 }

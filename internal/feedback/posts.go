@@ -147,22 +147,22 @@ func newPost(on publicid.Board, in NewPost) *db.Post {
 
 // keepPlaces keeps the boards and contacts of new posts, gives them the slugs of their titles, and looks
 // for other posts with these slugs.
-func keepPlaces(ctx context.Context, c *change.Change, posts []*db.Post) (*store.PostPlaces, error) {
-	slugs := make([]store.PostSlug, len(posts))
+func keepPlaces(ctx context.Context, c *change.Change, posts []*db.Post) (*postPlaces, error) {
+	slugs := make([]PostSlug, len(posts))
 	var from []publicid.Contact
 	for i, p := range posts {
 		p.Slug = slug.From(p.Title, "post", maxPostSlug)
-		slugs[i] = store.PostSlug{Board: p.BoardID, Slug: p.Slug}
+		slugs[i] = PostSlug{Board: p.BoardID, Slug: p.Slug}
 		if p.ContactID != nil {
 			from = append(from, *p.ContactID)
 		}
 	}
-	return store.KeepPostPlaces(ctx, c.Tx, c.Caller.Organization.ID, slugs, from, !c.Waits)
+	return KeepPostPlaces(ctx, c.Tx, c.Caller.Organization.ID, slugs, from, !c.Waits)
 }
 
 // insertPosts inserts posts of keepPlaces with their tags, under free slugs. taken has the slugs of their
 // titles that other posts have.
-func insertPosts(ctx context.Context, c *change.Change, taken map[store.PostSlug]bool, posts []*Post) error {
+func insertPosts(ctx context.Context, c *change.Change, taken map[PostSlug]bool, posts []*Post) error {
 	if len(posts) == 0 {
 		return nil
 	}
@@ -193,11 +193,11 @@ func insertPosts(ctx context.Context, c *change.Change, taken map[store.PostSlug
 
 // giveSlugs makes the slugs of new posts unique: the title's slug, or the slug with the first free number.
 // Another transaction may take one of them meanwhile. Then the store runs this one again.
-func giveSlugs(ctx context.Context, c *change.Change, taken map[store.PostSlug]bool, posts []*Post) error {
+func giveSlugs(ctx context.Context, c *change.Change, taken map[PostSlug]bool, posts []*Post) error {
 	given := maps.Clone(taken)
-	numbered := map[store.PostSlug][]*Post{}
+	numbered := map[PostSlug][]*Post{}
 	for _, p := range posts {
-		title := store.PostSlug{Board: p.BoardID, Slug: p.Slug}
+		title := PostSlug{Board: p.BoardID, Slug: p.Slug}
 		if given[title] {
 			numbered[title] = append(numbered[title], p)
 			continue
@@ -214,12 +214,12 @@ func giveSlugs(ctx context.Context, c *change.Change, taken map[store.PostSlug]b
 
 // numberSlugs gives posts with the same title on a board the first free numbers. They share one
 // search.
-func numberSlugs(ctx context.Context, c *change.Change, given map[store.PostSlug]bool, title store.PostSlug, posts []*Post) error {
+func numberSlugs(ctx context.Context, c *change.Change, given map[PostSlug]bool, title PostSlug, posts []*Post) error {
 	name := func(n int) string { return slug.Numbered(title.Slug, maxPostSlug, n) }
 	live := c.Post.Query().Where(post.BoardID(title.Board), post.DeletedAtIsNil())
 	next, err := slug.FirstFree(func(n int) (bool, error) {
 		there, err := store.Exists(ctx, live.Clone().Where(post.Slug(name(n))))
-		return there || given[store.PostSlug{Board: title.Board, Slug: name(n)}], err
+		return there || given[PostSlug{Board: title.Board, Slug: name(n)}], err
 	})
 	if err != nil {
 		return errors.Wrap(err, "look for a free slug")
@@ -235,7 +235,7 @@ func numberSlugs(ctx context.Context, c *change.Change, given map[store.PostSlug
 			return errors.Wrap(err, "look for free slugs")
 		}
 		for _, one := range names {
-			key := store.PostSlug{Board: title.Board, Slug: one}
+			key := PostSlug{Board: title.Board, Slug: one}
 			if given[key] || slices.Contains(there, one) {
 				continue
 			}
@@ -311,7 +311,7 @@ func keepContact(ctx context.Context, c *change.Change, id *publicid.Contact) er
 
 // Post loads one post.
 func (s *Service) Post(ctx context.Context, id publicid.Post) (*Post, error) {
-	found, err := store.PostPages.Whole(ctx, s.store, change.CallerOf(ctx).Organization.ID, []uuid.UUID{id.UUID()})
+	found, err := PostPages.Whole(ctx, s.store, change.CallerOf(ctx).Organization.ID, []uuid.UUID{id.UUID()})
 	if err != nil {
 		return nil, errors.Wrap(err, "load the post")
 	}
@@ -321,7 +321,7 @@ func (s *Service) Post(ctx context.Context, id publicid.Post) (*Post, error) {
 	return wholePost(found[0]), nil
 }
 
-func wholePost(p *store.ListedPost) *Post { return &Post{Post: &p.Post, TagIDs: p.TagIDs} }
+func wholePost(p *listedPost) *Post { return &Post{Post: &p.Post, TagIDs: p.TagIDs} }
 
 func (s *Service) mustHavePost(ctx context.Context, id publicid.Post) error {
 	ok, err := store.Exists(ctx, s.store.Client().Post.Query().Where(post.ID(id), post.DeletedAtIsNil()))
@@ -369,7 +369,7 @@ type votable struct {
 // order of ids. A missing post is problem.NotFound, or change.ErrHeld unless the change waits:
 // another transaction may hold the post.
 func lockVotables(ctx context.Context, c *change.Change, ids []publicid.Post) ([]votable, error) {
-	found, err := store.LockVotables(ctx, c.Tx, c.Caller.Organization.ID, ids, !c.Waits)
+	found, err := LockVotables(ctx, c.Tx, c.Caller.Organization.ID, ids, !c.Waits)
 	if err != nil {
 		return nil, err
 	}
@@ -408,17 +408,17 @@ func lockVotable(ctx context.Context, c *change.Change, id publicid.Post) (*db.P
 }
 
 // tally has the changes of the counters of locked posts.
-type tally map[publicid.Post]store.PostCount
+type tally map[publicid.Post]PostCount
 
 // add adds to the counters of a post. The last time is the one that counts.
-func (t tally) add(n store.PostCount) {
+func (t tally) add(n PostCount) {
 	before := t[n.Post]
 	n.Votes, n.Comments = n.Votes+before.Votes, n.Comments+before.Comments
 	t[n.Post] = n
 }
 
 func (t tally) write(ctx context.Context, c *change.Change) error {
-	return store.CountOnPosts(ctx, c.Tx, c.Caller.Organization.ID, slices.Collect(maps.Values(t)))
+	return CountOnPosts(ctx, c.Tx, c.Caller.Organization.ID, slices.Collect(maps.Values(t)))
 }
 
 // lockPosts loads and locks live posts until the transaction ends. It locks them in the order of

@@ -13,7 +13,6 @@ import (
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
 	"earshot/internal/slug"
-	"earshot/internal/store"
 )
 
 // PublicEntries lists the published entries of a public board's changelog, the latest first. If the
@@ -35,12 +34,12 @@ func (s *Service) PublicEntries(ctx context.Context, on *db.Board, q page.Query)
 		where = append(where, changelogentry.Or(changelogentry.PublishedAtLT(at),
 			changelogentry.And(changelogentry.PublishedAt(at), changelogentry.IDLT(last))))
 	}
-	order := store.Falling(changelogentry.Table, changelogentry.FieldPublishedAt, changelogentry.FieldID)
+	order := page.Descending(changelogentry.Table, changelogentry.FieldPublishedAt, changelogentry.FieldID)
 	rows, err := s.readEntries(ctx, order, limit+1, page.FirstRead, where...)
 	if err != nil {
 		return page.Page[*Entry]{}, errors.Wrap(err, "list the changelog")
 	}
-	place := func(e *store.ListedEntry) []string {
+	place := func(e *listedEntry) []string {
 		return []string{page.ByTime.Write(*e.PublishedAt), e.ID.String()}
 	}
 	cut, err := s.largeEntries(ctx, list, q.Memory, place).Filled(ctx, page.Cut(list, rows, limit, place))

@@ -55,8 +55,8 @@ func New(s *store.Store, changes *change.Runner, people *contacts.Service, setti
 }
 
 // Spelled returns the hashes of a visitor's address.
-func (s *Service) Spelled(address string) store.Spelled {
-	return store.Spelled{EmailHash: s.emailHash(address), Mailbox: contacts.HashMailbox(s.settings.EmailHashKey, address)}
+func (s *Service) Spelled(address string) contacts.Spelled {
+	return contacts.Spelled{EmailHash: s.emailHash(address), Mailbox: contacts.HashMailbox(s.settings.EmailHashKey, address)}
 }
 
 // emailHash is contacts.HashEmail with the deployment's key. Votes and comments are matched with

@@ -13,11 +13,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/ent/db/predicate"
+	"earshot/internal/contacts"
 	"earshot/internal/page"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
 	"earshot/internal/retention"
-	"earshot/internal/store"
 	"earshot/internal/testkit/apptest"
 )
 
@@ -83,15 +83,15 @@ func TestATombstoneThatGoesWhileAPageIsReadIsToldOfOrThePageIsRefused(t *testing
 	name, _ := parts(t, c.cursor)
 	at := page.Query{Cursor: &c.cursor}.SyncPlace(&bad, name)
 	require.NoError(t, bad.Err())
-	_, err := page.Changed[publicid.Contact, *store.ListedContact, predicate.Contact]{
-		LargeRows: page.LargeRows[publicid.Contact, *store.ListedContact]{
-			ID:   func(c *store.ListedContact) publicid.Contact { return c.ID },
-			Size: func(*store.ListedContact) int { return 1 },
+	_, err := page.Changed[publicid.Contact, *contacts.ListedContact, predicate.Contact]{
+		LargeRows: page.LargeRows[publicid.Contact, *contacts.ListedContact]{
+			ID:   func(c *contacts.ListedContact) publicid.Contact { return c.ID },
+			Size: func(*contacts.ListedContact) int { return 1 },
 		},
-		Store: n.App.Store, Deletions: store.DeletedContacts,
-		In:      func(c *store.ListedContact) int64 { return c.ChangedIn },
+		Store: n.App.Store, Deletions: page.DeletedContacts,
+		In:      func(c *contacts.ListedContact) int64 { return c.ChangedIn },
 		Deleted: func(id uuid.UUID) string { return publicid.Of[publicid.Contact](id).String() },
-		Rows: func(int, predicate.Contact) ([]*store.ListedContact, error) {
+		Rows: func(int, predicate.Contact) ([]*contacts.ListedContact, error) {
 			_, _, err := retention.RemoveTombstones(context.WithoutCancel(ctx), n.App.Store, time.Now().Add(time.Hour))
 			return nil, err
 		},

@@ -11,6 +11,7 @@ import (
 	"earshot/ent/db/board"
 	"earshot/ent/db/vote"
 	"earshot/internal/change"
+	"earshot/internal/contacts"
 	"earshot/internal/event"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
@@ -24,7 +25,7 @@ import (
 // Visitor is an end-user of public boards, identified by the hash of the address.
 type Visitor struct {
 	// Spelled needs its Mailbox only for votes, because a mailbox has one vote.
-	store.Spelled
+	contacts.Spelled
 	// OptIn is set if the visitor has opted in to e-mails. Without it, only the hash of the address
 	// is stored.
 	OptIn *OptIn
@@ -79,10 +80,10 @@ func (s *Service) CastVisitorsVote(ctx context.Context, c *change.Change, on *db
 		return err
 	}
 	// Note this spelling first, so that the other spellings also find older votes.
-	if err := store.NoteSpelling(ctx, c.Tx, c.Caller.Organization.ID, who.Spelled); err != nil {
+	if err := contacts.NoteSpelling(ctx, c.Tx, c.Caller.Organization.ID, who.Spelled); err != nil {
 		return err
 	}
-	if by.spellings, err = store.Spellings(ctx, c.Tx, c.Caller.Organization.ID, who.Spelled); err != nil {
+	if by.spellings, err = contacts.Spellings(ctx, c.Tx, c.Caller.Organization.ID, who.Spelled); err != nil {
 		return err
 	}
 	votes, err := cast(ctx, c, []ballot{{on, by}})
@@ -98,7 +99,7 @@ func (s *Service) RetractVisitorsVote(ctx context.Context, c *change.Change, on 
 	if err != nil {
 		return err
 	}
-	spellings, err := store.Spellings(ctx, c.Tx, c.Caller.Organization.ID, s.Spelled(email))
+	spellings, err := contacts.Spellings(ctx, c.Tx, c.Caller.Organization.ID, s.Spelled(email))
 	if err != nil {
 		return err
 	}
@@ -161,7 +162,7 @@ func (s *Service) HasVoted(ctx context.Context, on *db.Post, email string) (bool
 	if on.MergedIntoID != nil {
 		target = *on.MergedIntoID
 	}
-	spellings, err := store.Spellings(ctx, s.store.Client(), on.OrganizationID, s.Spelled(email))
+	spellings, err := contacts.Spellings(ctx, s.store.Client(), on.OrganizationID, s.Spelled(email))
 	if err != nil {
 		return false, err
 	}

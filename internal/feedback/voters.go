@@ -77,11 +77,11 @@ type ballot struct {
 // several if the votes were cast before the service could match them: the contact had no address
 // yet, or an older release did not match members with contacts.
 func votesOf(ctx context.Context, c *change.Change, ballots []ballot) ([][]*db.Vote, error) {
-	looks := make([]store.VoteLook, len(ballots))
+	looks := make([]VoteLook, len(ballots))
 	for i, b := range ballots {
-		looks[i] = store.VoteLook{Post: b.on.ID, Member: b.by.user, Contact: b.by.contact, Hashes: b.by.hashes()}
+		looks[i] = VoteLook{Post: b.on.ID, Member: b.by.user, Contact: b.by.contact, Hashes: b.by.hashes()}
 	}
-	found, err := store.LookForVotes(ctx, c.Tx, c.Caller.Organization.ID, looks)
+	found, err := LookForVotes(ctx, c.Tx, c.Caller.Organization.ID, looks)
 	if err != nil {
 		return nil, err
 	}

@@ -118,7 +118,7 @@ func cast(ctx context.Context, c *change.Change, ballots []ballot) ([]*CastVote,
 			row.SetEmailHash(*v.EmailHash)
 		}
 		fresh, rows, out[i] = append(fresh, v), append(rows, row), &CastVote{Vote: v, Fresh: true}
-		counts.add(store.PostCount{Post: v.PostID, Votes: 1, At: &v.CreatedAt})
+		counts.add(PostCount{Post: v.PostID, Votes: 1, At: &v.CreatedAt})
 	}
 	if len(rows) == 0 {
 		return out, nil

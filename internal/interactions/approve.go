@@ -11,11 +11,11 @@ import (
 	"earshot/ent/db/predicate"
 	"earshot/ent/db/submission"
 	"earshot/internal/change"
+	"earshot/internal/contacts"
 	"earshot/internal/feedback"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
 	"earshot/internal/seal"
-	"earshot/internal/store"
 )
 
 // Decided is the result of an approval, or the number of rejected submissions. Submission is the one
@@ -73,7 +73,7 @@ func hidden(ctx context.Context, c *change.Change, id publicid.Submission) error
 
 // writer returns the author of a submission.
 func (s *Service) writer(ctx context.Context, row *db.Submission) (feedback.Visitor, error) {
-	who := feedback.Visitor{Spelled: store.Spelled{EmailHash: row.EmailHash}}
+	who := feedback.Visitor{Spelled: contacts.Spelled{EmailHash: row.EmailHash}}
 	if row.PersonSealed == nil {
 		return who, nil
 	}

@@ -17,7 +17,6 @@ import (
 	"earshot/internal/page"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 	"earshot/internal/wordlist"
 )
 
@@ -172,8 +171,8 @@ func (s *Service) Submissions(ctx context.Context, on *publicid.Board, q page.Qu
 	if last != nil {
 		where = append(where, submission.IDGT(*last))
 	}
-	read := func(limit, most int, where ...predicate.Submission) ([]*store.ListedSubmission, error) {
-		return store.SubmissionPages.Read(ctx, s.store, store.PageOf[predicate.Submission]{
+	read := func(limit, most int, where ...predicate.Submission) ([]*listedSubmission, error) {
+		return submissionPages.Read(ctx, s.store, page.Selection[predicate.Submission]{
 			Where: where, Order: "submissions.id", Limit: limit, Most: most,
 		})
 	}
@@ -181,15 +180,15 @@ func (s *Service) Submissions(ctx context.Context, on *publicid.Board, q page.Qu
 	if err != nil {
 		return page.Page[*db.Submission]{}, errors.Wrap(err, "list what waits")
 	}
-	place := page.ByID(func(r *store.ListedSubmission) string { return r.ID.String() })
-	found, err := page.LargeRows[publicid.Submission, *store.ListedSubmission]{
-		List: list, Memory: q.Memory, Place: place, ID: func(r *store.ListedSubmission) publicid.Submission { return r.ID },
-		Load: func(ids ...publicid.Submission) ([]*store.ListedSubmission, error) {
+	place := page.ByID(func(r *listedSubmission) string { return r.ID.String() })
+	found, err := page.LargeRows[publicid.Submission, *listedSubmission]{
+		List: list, Memory: q.Memory, Place: place, ID: func(r *listedSubmission) publicid.Submission { return r.ID },
+		Load: func(ids ...publicid.Submission) ([]*listedSubmission, error) {
 			return read(len(ids), page.All, submission.IDIn(ids...))
 		},
-		Size: func(r *store.ListedSubmission) int { return page.JSONSize(r.BodyText) },
+		Size: func(r *listedSubmission) int { return page.JSONSize(r.BodyText) },
 	}.Filled(ctx, page.Cut(list, rows, limit, place))
-	return page.Each(found, func(r *store.ListedSubmission) *db.Submission { return &r.Submission }), err
+	return page.Each(found, func(r *listedSubmission) *db.Submission { return &r.Submission }), err
 }
 
 // Submission loads a submission from the moderation queue.

@@ -22,6 +22,7 @@ import (
 	"earshot/internal/publicid"
 	"earshot/internal/seal"
 	"earshot/internal/testkit"
+	"earshot/internal/webhooks"
 )
 
 var quentin = interactions.Visitor{Email: "quentin@example.com", Name: "Quentin"}
@@ -484,7 +485,7 @@ func TestARotationResealsPendingSubmissionsWithTheNewKey(t *testing.T) {
 		require.Equal(t, wanted, r.Done)
 		require.Empty(t, r.Unreadable)
 	}
-	uses, err := s.App.Store.KeyUses(t.Context())
+	uses, err := webhooks.KeyUses(t.Context(), s.App.Store)
 	require.NoError(t, err)
 	require.Len(t, uses, 1)
 	require.Equal(t, []any{"next", 1}, []any{uses[0].Key, uses[0].Submissions})

@@ -50,7 +50,7 @@ type SyncPlace struct {
 	list string
 	// after is the end of the previous page. Begun is the transaction number at which the first
 	// page was read, or 0 at the start. The caller's copy has nothing that was deleted before it.
-	after store.ChangePlace
+	after ChangePlace
 	begun int64
 }
 
@@ -71,11 +71,11 @@ func (q Query) SyncPlace(bad *problem.Fields, list string) SyncPlace {
 	return at
 }
 
-func (at SyncPlace) cursor(of store.ChangePlace) *string {
+func (at SyncPlace) cursor(of ChangePlace) *string {
 	return Cursor(at.list, at.parts(of))
 }
 
-func (at SyncPlace) parts(of store.ChangePlace) []string {
+func (at SyncPlace) parts(of ChangePlace) []string {
 	return []string{strconv.FormatInt(of.In, 10), of.ID.String(), strconv.FormatInt(at.begun, 10)}
 }
 
@@ -83,7 +83,7 @@ func (at SyncPlace) parts(of store.ChangePlace) []string {
 type Changed[ID interface {
 	comparable
 	UUID() uuid.UUID
-}, T interface{ Read() store.Extent }, P ~func(*sql.Selector)] struct {
+}, T interface{ Read() Extent }, P ~func(*sql.Selector)] struct {
 	LargeRows[ID, T]
 	Store *store.Store
 	// In returns the number of the transaction that last changed a row.
@@ -92,7 +92,7 @@ type Changed[ID interface {
 	Rows func(limit int, where P) ([]T, error)
 	// Deletions selects the deleted rows of the list. Of is the parent of the list. It is nil for
 	// lists of the organization.
-	Deletions store.Deletions
+	Deletions deletions
 	Of        *uuid.UUID
 	// Deleted returns the public id of a deleted row.
 	Deleted func(uuid.UUID) string
@@ -107,7 +107,7 @@ type Deleted struct {
 // Page reads a page. It returns problem.Gone if deletions after the place are no longer stored, or
 // if the place is older than the restore of a backup.
 func (c Changed[ID, T, P]) Page(ctx context.Context, at SyncPlace, limit int, sync Sync) (Page[T], error) {
-	changes, err := c.Store.Changes(ctx)
+	changes, err := ReadChanges(ctx, c.Store)
 	if err != nil {
 		return Page[T]{}, err
 	}
@@ -118,7 +118,7 @@ func (c Changed[ID, T, P]) Page(ctx context.Context, at SyncPlace, limit int, sy
 		return Page[T]{}, expired()
 	}
 	changes.Settled = max(changes.Settled, at.after.In) // the caller's cursor proves that it was settled
-	rows, err := c.Rows(limit+1, store.ChangedBetween[P](at.after, changes.Settled))
+	rows, err := c.Rows(limit+1, ChangedBetween[P](at.after, changes.Settled))
 	if err != nil {
 		return Page[T]{}, errors.Wrap(err, "list what changed")
 	}
@@ -140,25 +140,25 @@ func expired() error {
 // deleted reads the deletions in the range of the page, so that each page reads its own part of the
 // list. Removed is the number of the latest deletion that is no longer stored.
 func (c Changed[ID, T, P]) deleted(
-	ctx context.Context, at SyncPlace, changes store.Changes, limit int, sync Sync, rows []T,
-) (dead []store.Tombstone, removed int64, err error) {
+	ctx context.Context, at SyncPlace, changes changes, limit int, sync Sync, rows []T,
+) (dead []tombstone, removed int64, err error) {
 	if !sync.deleted() {
 		return nil, 0, nil
 	}
-	upTo := store.ChangePlace{In: changes.Settled - 1, ID: uuid.Max}
+	upTo := ChangePlace{In: changes.Settled - 1, ID: uuid.Max}
 	if len(rows) > limit {
 		upTo = c.placeOf(rows[limit-1])
 	}
-	dead, removed, err = c.Store.Deleted(ctx, c.Deletions, store.DeletedBetween{
+	dead, removed, err = ReadTombstones(ctx, c.Store, c.Deletions, deletedBetween{
 		Of: c.Of, After: at.after, UpTo: upTo, Since: sync.Since(), Limit: limit + 1,
 	})
 	// Not nil, because a caller that asked for deletions gets an empty list.
-	return append([]store.Tombstone{}, dead...), removed, err
+	return append([]tombstone{}, dead...), removed, err
 }
 
 // merged merges rows and deletions into a page.
 func (c Changed[ID, T, P]) merged(
-	ctx context.Context, at SyncPlace, changes store.Changes, limit int, rows []T, dead []store.Tombstone,
+	ctx context.Context, at SyncPlace, changes changes, limit int, rows []T, dead []tombstone,
 ) (Page[T], error) {
 	live, gone, last := 0, 0, at.after
 	for live+gone < limit && (live < len(rows) || gone < len(dead)) {
@@ -167,7 +167,7 @@ func (c Changed[ID, T, P]) merged(
 			row = c.placeOf(rows[live])
 		}
 		if gone < len(dead) {
-			tombstone = store.ChangePlace{In: dead[gone].In, ID: dead[gone].ID}
+			tombstone = ChangePlace{In: dead[gone].In, ID: dead[gone].ID}
 		}
 		if before(row, tombstone) {
 			last, live = row, live+1
@@ -200,24 +200,24 @@ func (c Changed[ID, T, P]) merged(
 
 // endOf returns the place at which the list continues after its end. It is behind all numbers that
 // are settled and that Postgres can't assign again after a crash.
-func endOf(changes store.Changes, last store.ChangePlace, told bool) store.ChangePlace {
+func endOf(changes changes, last ChangePlace, told bool) ChangePlace {
 	if told { // a visible change is on disk, so its number survives a crash
 		changes.Durable = max(changes.Durable, last.In+1)
 	}
-	if end := (store.ChangePlace{In: min(changes.Settled, changes.Durable)}); before(last, end) {
+	if end := (ChangePlace{In: min(changes.Settled, changes.Durable)}); before(last, end) {
 		return end
 	}
 	return last
 }
 
-func (c Changed[ID, T, P]) placeOf(row T) store.ChangePlace {
-	return store.ChangePlace{In: c.In(row), ID: c.ID(row).UUID()}
+func (c Changed[ID, T, P]) placeOf(row T) ChangePlace {
+	return ChangePlace{In: c.In(row), ID: c.ID(row).UUID()}
 }
 
 // endOfChanges is behind every place.
-var endOfChanges = store.ChangePlace{In: math.MaxInt64, ID: uuid.Max}
+var endOfChanges = ChangePlace{In: math.MaxInt64, ID: uuid.Max}
 
-func before(a, b store.ChangePlace) bool {
+func before(a, b ChangePlace) bool {
 	if a.In != b.In {
 		return a.In < b.In
 	}

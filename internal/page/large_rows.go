@@ -8,7 +8,6 @@ import (
 	"github.com/go-faster/errors"
 
 	"earshot/internal/memory"
-	"earshot/internal/store"
 )
 
 // MaxBytes is the approximate maximum of the bytes of an answer's rows. Ten such answers in
@@ -27,11 +26,11 @@ func (p Page[T]) fitting(list string, place func(T) []string, size func(T) int) 
 	return p
 }
 
-// LargeRows is a list whose rows may be large. The first statement (store.PageReader) returns the
+// LargeRows is a list whose rows may be large. The first statement (store.Reader) returns the
 // size of each row, and whole rows as long as they need no reservation (FirstRead). A second
 // statement reads the other rows of the page, after memory for them is reserved. The process
 // therefore loads only rows that it returns.
-type LargeRows[ID comparable, T interface{ Read() store.Extent }] struct {
+type LargeRows[ID comparable, T interface{ Read() Extent }] struct {
 	List   string
 	Memory *Reservation
 	Place  func(T) []string

@@ -5,8 +5,6 @@ import (
 
 	"entgo.io/ent/dialect/sql"
 	"github.com/google/uuid"
-
-	"earshot/internal/store"
 )
 
 // MaxSearch is the maximum length of a search (docs/decisions/lists-and-search.md).
@@ -71,14 +69,14 @@ func (q Search[P, T]) Further(ctx context.Context, limit, found int) (rows []T, 
 	if len(ids) > maxHolding {
 		return q.within(ctx, limit, maxLookThrough)
 	}
-	rows, err = q.Query(ctx, limit, 0, append([]P{P(store.OneOf(ids)), q.Match}, q.List...)...)
+	rows, err = q.Query(ctx, limit, 0, append([]P{P(oneOf(ids)), q.Match}, q.List...)...)
 	return rows, nil, err
 }
 
 // within returns the matching rows among the next n rows of the list, up to the limit. Last is the
 // nth row. It is nil if the list has fewer rows, or if the limit was reached.
 func (q Search[P, T]) within(ctx context.Context, limit, n int) (rows []T, last *T, err error) {
-	rows, err = q.Query(ctx, limit, 0, P(store.First(n, q.List, q.Order)), q.Match)
+	rows, err = q.Query(ctx, limit, 0, P(First(n, q.List, q.Order)), q.Match)
 	if err != nil || len(rows) == limit {
 		return rows, nil, err
 	}

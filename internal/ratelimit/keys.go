@@ -13,7 +13,7 @@ import (
 	"earshot/internal/store"
 )
 
-// RateLimits decides whether an API key may make a request. Each key has a token bucket in the
+// Keys decides whether an API key may make a request. Each key has a token bucket in the
 // database, which all processes share. A process leases a few tokens ahead of the requests that
 // will need them, so that most requests don't wait. If the database doesn't answer in time, the
 // process decides with its last known state and settles the difference later.
@@ -51,7 +51,7 @@ const (
 	maxKeys = 10_000
 )
 
-// RateLimit is the decision about a request and the remaining budget.
+// Decision is the decision about a request and the remaining budget.
 type Decision struct {
 	// OK reports whether the request may be made.
 	OK bool

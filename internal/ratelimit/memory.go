@@ -31,7 +31,7 @@ func NewBuckets[K comparable](perMinute int) *Buckets[K] {
 	return &Buckets[K]{perMinute: perMinute, recent: list.New(), by: map[K]*list.Element{}}
 }
 
-// Taken is the result of Take.
+// taken is the result of Take.
 type taken struct {
 	// OK reports whether a token was taken.
 	OK bool

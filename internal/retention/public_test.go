@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/internal/publicid"
+	"earshot/internal/ratelimit"
 	"earshot/internal/retention"
 	"earshot/internal/testkit"
 	"earshot/internal/testkit/fixture"
@@ -33,12 +34,12 @@ func TestNetworkHashesAndFirstMailSlotsAreRemovedAfterTheirRetention(t *testing.
 	// The slot that the seed has made.
 	_, err = conn.Exec(t.Context(), "UPDATE first_mails SET slot_at = $1", fixture.Ago(retention.FirstMailRetention+time.Hour))
 	require.NoError(t, err)
-	_, err = s.TakeFirstMailSlot(o.Ctx, []byte("young"), 100)
+	_, err = ratelimit.TakeFirstMailSlot(o.Ctx, s, []byte("young"), 100)
 	require.NoError(t, err)
 	removed, _, err = retention.RemoveFirstMails(t.Context(), s)
 	require.NoError(t, err)
 	require.Equal(t, 1, removed)
-	at, err := s.FirstMailSlot(o.Ctx, []byte("young"))
+	at, err := ratelimit.FirstMailSlot(o.Ctx, s, []byte("young"))
 	require.NoError(t, err)
 	require.False(t, at.IsZero())
 }

@@ -5,11 +5,11 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// uuidArray is an array that pgx encodes without reflection and without text.
-type uuidArray = pgtype.FlatArray[pgtype.UUID]
+// UuidArray is an array that pgx encodes without reflection and without text.
+type UuidArray = pgtype.FlatArray[pgtype.UUID]
 
-func UUIDs[ID interface{ UUID() uuid.UUID }](ids []ID) uuidArray {
-	all := make(uuidArray, len(ids))
+func UUIDs[ID interface{ UUID() uuid.UUID }](ids []ID) UuidArray {
+	all := make(UuidArray, len(ids))
 	for i, id := range ids {
 		all[i] = UUID(id)
 	}

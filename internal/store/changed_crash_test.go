@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/internal/devstack"
+	"earshot/internal/page"
 	"earshot/internal/store"
 	"earshot/internal/testkit/fixture"
 	"earshot/internal/testkit/tier"
@@ -53,11 +54,11 @@ func TestACopyGoesNoFurtherThanTheNumbersThatACrashOfPostgresLeaves(t *testing.T
 	require.NoError(t, err)
 	_, err = c.Exec(t.Context(), "SELECT pg_reload_conf()")
 	require.NoError(t, err)
-	before, err := s.Changes(t.Context())
+	before, err := page.ReadChanges(t.Context(), s)
 	require.NoError(t, err)
 	_, err = c.Exec(t.Context(), "DO $$ BEGIN FOR i IN 1..50 LOOP PERFORM pg_current_xact_id(); ROLLBACK; END LOOP; END $$")
 	require.NoError(t, err)
-	rolledBack, err := s.Changes(t.Context())
+	rolledBack, err := page.ReadChanges(t.Context(), s)
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, rolledBack.Settled, before.Settled+50)
 	require.Less(t, rolledBack.Durable, rolledBack.Settled)
@@ -79,6 +80,6 @@ func TestAStandbyDoesNotSayWhichChangesAreSettled(t *testing.T) {
 	_, err := fixture.Open(t, primary.URL("followed")).Migrate(t.Context())
 	require.NoError(t, err)
 	standby := durable(t, devstack.PostgresOptions{Dir: ownDir(t), Follow: primary})
-	_, err = fixture.Open(t, standby.URL("followed")).Changes(t.Context())
+	_, err = page.ReadChanges(t.Context(), fixture.Open(t, standby.URL("followed")))
 	require.True(t, store.Unavailable(err), "%v", err)
 }

@@ -58,7 +58,7 @@ SELECT id, webhook_id, event_id, type, url FROM sent`
 
 func queueEvents(onto *pgx.Batch, of publicid.Organization, last AtCommit, made *[]DeliveryRow) {
 	all := last.Events
-	ids, types := make(uuidArray, len(all)), make([]string, len(all))
+	ids, types := make(UuidArray, len(all)), make([]string, len(all))
 	at, payloads := make([]time.Time, len(all)), make([][]byte, len(all))
 	for i, e := range all {
 		ids[i], types[i], at[i], payloads[i] = UUID(e.ID), e.Type, e.At, e.Payload

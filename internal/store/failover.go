@@ -40,7 +40,7 @@ func survivesFailover(c *pgxpool.Config) {
 		conn.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
 	}
 	if conn.ConnectTimeout == 0 {
-		conn.ConnectTimeout = connectionTimeout
+		conn.ConnectTimeout = ConnectionTimeout
 		if several {
 			conn.ConnectTimeout = hostTimeout
 		}

@@ -60,9 +60,9 @@ type TakenKeys func(context.Context) (map[[32]byte]error, error)
 // eachRowKey is the context key of the function for the rows of look.
 type eachRowKey struct{}
 
-// look runs a hand-written query in a transaction of InTx, and passes its rows to read. The query shares
+// Look runs a hand-written query in a transaction of InTx, and passes its rows to read. The query shares
 // a round trip with the statements before it that wait, for example BEGIN.
-func look(ctx context.Context, tx *db.Tx, read func(pgx.Rows) error, query string, args ...any) error {
+func Look(ctx context.Context, tx *db.Tx, read func(pgx.Rows) error, query string, args ...any) error {
 	// pgx also passes the rows of a query that failed. They only have the error.
 	unlessFailed := func(rows pgx.Rows) error {
 		if err := rows.Err(); err != nil {
@@ -77,8 +77,8 @@ func look(ctx context.Context, tx *db.Tx, read func(pgx.Rows) error, query strin
 	return err
 }
 
-// eachRow is for look. It scans each row into the destinations, which the next row overwrites, and calls one.
-func eachRow(destinations []any, one func()) func(pgx.Rows) error {
+// EachRow is for look. It scans each row into the destinations, which the next row overwrites, and calls one.
+func EachRow(destinations []any, one func()) func(pgx.Rows) error {
 	return func(rows pgx.Rows) error {
 		_, err := pgx.ForEachRow(rows, destinations, func() error { one(); return nil })
 		return err
@@ -269,7 +269,7 @@ func (t *riddenTx) Rollback() error {
 	if !t.begun {
 		return t.conn.Close()
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), connectionTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), ConnectionTimeout)
 	defer cancel()
 	_, err := t.conn.ExecContext(ctx, "ROLLBACK")
 	if closed := t.conn.Close(); err == nil {

@@ -54,3 +54,11 @@ func Exists(ctx context.Context, query interface {
 	n, err := query.Count(ctx)
 	return n > 0, err
 }
+
+// SkipLocked is the end of a locking clause.
+func SkipLocked(skipHeld bool) string {
+	if skipHeld {
+		return " SKIP LOCKED"
+	}
+	return ""
+}

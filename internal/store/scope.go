@@ -49,7 +49,7 @@ func System(ctx context.Context, reason string) context.Context {
 // a row of another organization: see tables in migrate_diff.go.
 func scopeToOrganization(client *db.Client) {
 	client.Intercept(intercept.TraverseFunc(func(ctx context.Context, q intercept.Query) error {
-		limit, all, err := limitOf(ctx, q.Type())
+		limit, all, err := LimitOf(ctx, q.Type())
 		if err == nil && !all {
 			q.WhereP(limit)
 		}
@@ -70,8 +70,8 @@ func scopeToOrganization(client *db.Client) {
 
 const organizationColumn = "organization_id"
 
-// limitOf is the predicate that the context puts on an entity's rows. If all is true, there is none.
-func limitOf(ctx context.Context, entity string) (limit func(*sql.Selector), all bool, err error) {
+// LimitOf is the predicate that the context puts on an entity's rows. If all is true, there is none.
+func LimitOf(ctx context.Context, entity string) (limit func(*sql.Selector), all bool, err error) {
 	held, ok := ctx.Value(scopeKey{}).(scope)
 	switch {
 	case !ok:
@@ -89,8 +89,8 @@ func limitOf(ctx context.Context, entity string) (limit func(*sql.Selector), all
 // notDeleted leaves out deleted webhooks. The retention removes their rows later.
 func notDeleted(s *sql.Selector) { s.Where(sql.IsNull(s.C("deleted_at"))) }
 
-// organizationOf is the organization of the context, for hand-written SQL that is limited to one.
-func organizationOf(ctx context.Context, entity string) (publicid.Organization, error) {
+// OrganizationOf is the organization of the context, for hand-written SQL that is limited to one.
+func OrganizationOf(ctx context.Context, entity string) (publicid.Organization, error) {
 	held, _ := ctx.Value(scopeKey{}).(scope)
 	if held.organization.IsZero() {
 		return publicid.Organization{}, errors.Wrap(ErrNoOrganization, entity)
@@ -99,7 +99,7 @@ func organizationOf(ctx context.Context, entity string) (publicid.Organization, 
 }
 
 func limitMutation(ctx context.Context, m ent.Mutation) error {
-	limit, all, err := limitOf(ctx, m.Type())
+	limit, all, err := LimitOf(ctx, m.Type())
 	if err != nil || all {
 		return err
 	}

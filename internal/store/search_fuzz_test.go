@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"earshot/internal/feedback"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 	"earshot/internal/testkit"
 )
 
@@ -32,7 +32,7 @@ func FuzzTheDatabaseReadsAnySearch(f *testing.F) {
 		if letters := []rune(q); len(letters) > longest {
 			q = string(letters[:longest])
 		}
-		_, err := s.PostsHolding(t.Context(), on, q, store.TitleOrText, 1)
+		_, err := feedback.PostsHolding(t.Context(), s, on, q, feedback.TitleOrText, 1)
 		require.NoError(t, err, "%q", q)
 	})
 }

@@ -109,9 +109,9 @@ func (s *Store) Close() {
 // Pool is the pool of connections, for hand-written SQL.
 func (s *Store) Pool() *pgxpool.Pool { return s.pool }
 
-// acquire waits for a connection no longer than connectionTimeout, as connector does.
-func (s *Store) acquire(ctx context.Context) (*pgxpool.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, connectionTimeout)
+// Acquire waits for a connection no longer than connectionTimeout, as connector does.
+func (s *Store) Acquire(ctx context.Context) (*pgxpool.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, ConnectionTimeout)
 	defer cancel()
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil {
@@ -179,7 +179,7 @@ func overtaken(err error) bool {
 // cause a deadlock.
 var ErrAgain = errors.New("the transaction needs other locks: run it again")
 
-// again calls a function that leaves nothing behind when it fails. It repeats the call after
+// Again calls a function that leaves nothing behind when it fails. It repeats the call after
 // ErrAgain, after a deadlock, and after a conflict of an index in followed.
 func Again(do func() error) error {
 	deadlocks, moves := 0, 0
@@ -199,7 +199,7 @@ func Again(do func() error) error {
 	}
 }
 
-// onDeliveries is again for a statement that locks rows of deliveries. It may have to wait while the
+// OnDeliveries is again for a statement that locks rows of deliveries. It may have to wait while the
 // rows of a deleted webhook are removed. Each group of deliveries runs such statements, so together
 // they get only a quarter of the pool.
 func (s *Store) OnDeliveries(ctx context.Context, do func() error) error {

@@ -14,6 +14,8 @@ import (
 
 	"earshot/ent/db"
 	"earshot/ent/db/board"
+	"earshot/internal/contacts"
+	"earshot/internal/feedback"
 	"earshot/internal/publicid"
 	"earshot/internal/store"
 	"earshot/internal/testkit"
@@ -56,11 +58,11 @@ func TestAQueryThatFailsInTheRoundTripOfBEGINReturnsItsError(t *testing.T) {
 	ctx, organization := fixture.NewOrganization(t, s)
 	looks := map[string]func(tx *db.Tx) error{
 		"contacts": func(tx *db.Tx) error {
-			_, err := store.LockContacts(ctx, tx, organization, []string{"x"}, 0, false)
+			_, err := contacts.LockContacts(ctx, tx, organization, []string{"x"}, 0, false)
 			return err
 		},
 		"posts": func(tx *db.Tx) error {
-			_, err := store.LockVotables(ctx, tx, organization, []publicid.Post{publicid.NewPost()}, false)
+			_, err := feedback.LockVotables(ctx, tx, organization, []publicid.Post{publicid.NewPost()}, false)
 			return err
 		},
 	}

@@ -25,7 +25,7 @@ const (
 	statementTimeout = time.Minute
 	// connectionTimeout equals transactionTimeout. A change that gets no connection within this time
 	// is behind many others.
-	connectionTimeout = 5 * time.Second
+	ConnectionTimeout = 5 * time.Second
 )
 
 // limited adds the timeouts to the parameters of a connection. Parameters in the database's URL take
@@ -48,7 +48,7 @@ func limited(parameters map[string]string) {
 type connector struct{ driver.Connector }
 
 func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, connectionTimeout)
+	ctx, cancel := context.WithTimeout(ctx, ConnectionTimeout)
 	defer cancel()
 	return c.Connector.Connect(ctx)
 }

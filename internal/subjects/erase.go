@@ -110,7 +110,7 @@ func (t *step) eraseEvents(ctx context.Context) error {
 		if same {
 			continue
 		}
-		if err := store.ReplacePayload(ctx, t.Tx, e.OrganizationID, e.ID, payload); err != nil {
+		if err := replacePayload(ctx, t.Tx, e.OrganizationID, e.ID, payload); err != nil {
 			return err
 		}
 	}
@@ -132,19 +132,19 @@ func (t *step) eraseEvents(ctx context.Context) error {
 func (t *step) clearAnswers(ctx context.Context) error {
 	first := t.request.Stage == stageAnswers
 	if !first {
-		n, err := store.OnTheirWay(ctx, t.Tx, t.request.ID, false)
+		n, err := onTheirWay(ctx, t.Tx, t.request.ID, false)
 		if err != nil || n > 0 {
 			t.wait = n > 0
 			return err
 		}
 		failpoint.Hit(failpoint.BeforeLastAnswers)
 	}
-	n, err := store.ClearAnswers(ctx, t.Tx, t.request.ID, answersPage)
+	n, err := clearAnswers(ctx, t.Tx, t.request.ID, answersPage)
 	if err != nil || n == answersPage {
 		return err // there may be more
 	}
 	if first {
-		pending, err := store.OnTheirWay(ctx, t.Tx, t.request.ID, true)
+		pending, err := onTheirWay(ctx, t.Tx, t.request.ID, true)
 		if err != nil {
 			return err
 		}

@@ -139,7 +139,7 @@ func (t *step) exportPosts(ctx context.Context) error {
 	if of == nil {
 		return err
 	}
-	guests, err := store.GuestsOf(ctx, t.Tx, of)
+	guests, err := guestsOf(ctx, t.Tx, of)
 	if err != nil {
 		return err
 	}

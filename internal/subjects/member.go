@@ -51,7 +51,7 @@ func (s *Service) eraseMember(ctx context.Context, c *change.Change, id publicid
 	case !strings.Contains(old.Email, "@"): // erased before
 		return nil
 	}
-	if err := store.EraseMemberHashes(ctx, c.Tx, old, s.contacts.EmailHash(old.Email)); err != nil {
+	if err := eraseMemberHashes(ctx, c.Tx, old, s.contacts.EmailHash(old.Email)); err != nil {
 		return err
 	}
 	if err := c.APIKey.Update().Where(apikey.UserID(id)).SetName(event.Erased).Exec(ctx); err != nil {

@@ -13,12 +13,11 @@ import (
 	"earshot/ent/db/subjectrecord"
 	"earshot/internal/event"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 )
 
 // subjectOf returns the id of the contact, post, vote or comment that an event is about. It is zero
 // for other events.
-func subjectOf(h store.EventHead) uuid.UUID {
+func subjectOf(h eventHead) uuid.UUID {
 	text := event.Subject(h.Head)
 	switch event.Type(h.Type) {
 	case event.ContactCreated, event.ContactUpdated, event.ContactDeleted:
@@ -34,7 +33,7 @@ func subjectOf(h store.EventHead) uuid.UUID {
 }
 
 // authorOf returns the author of the comment that an event is about. It is zero for other events.
-func authorOf(h store.EventHead) uuid.UUID {
+func authorOf(h eventHead) uuid.UUID {
 	if event.Type(h.Type) != event.CommentCreated {
 		return uuid.Nil
 	}
@@ -42,7 +41,7 @@ func authorOf(h store.EventHead) uuid.UUID {
 }
 
 // ofPerson selects the events that are about the person or about noted items.
-func (t *step) ofPerson(ctx context.Context, heads []store.EventHead) (map[publicid.Event]bool, error) {
+func (t *step) ofPerson(ctx context.Context, heads []eventHead) (map[publicid.Event]bool, error) {
 	named := map[uuid.UUID]bool{}
 	for _, h := range heads {
 		named[subjectOf(h)], named[authorOf(h)] = true, true

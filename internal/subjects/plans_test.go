@@ -11,6 +11,7 @@ import (
 	"earshot/internal/event"
 	"earshot/internal/publicid"
 	"earshot/internal/store"
+	"earshot/internal/subjects"
 	"earshot/internal/testkit"
 )
 
@@ -27,7 +28,7 @@ func TestTheWalkThroughEventsGoesPastThoseOfOtherOrganizations(t *testing.T) {
 		ANALYZE; SET plan_cache_mode = force_generic_plan`)
 	require.NoError(t, err)
 	err = s.InTx(t.Context(), func(tx *db.Tx) error {
-		_, err := store.EventHeads(t.Context(), tx, publicid.NewOrganization(), uuid.Nil, event.SubjectBytes, 2000)
+		_, err := subjects.EventHeads(t.Context(), tx, publicid.NewOrganization(), uuid.Nil, event.SubjectBytes, 2000)
 		return err
 	})
 	require.NoError(t, err)

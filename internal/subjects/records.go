@@ -39,8 +39,8 @@ func (s *Service) Records(ctx context.Context, of publicid.SubjectRequest, q pag
 	if last != nil {
 		where = append(where, subjectrecord.IDGT(*last))
 	}
-	read := func(limit, most int, where ...predicate.SubjectRecord) ([]*store.ListedSubjectRecord, error) {
-		return store.SubjectRecordPages.Read(ctx, s.store, store.PageOf[predicate.SubjectRecord]{
+	read := func(limit, most int, where ...predicate.SubjectRecord) ([]*listedSubjectRecord, error) {
+		return subjectRecordPages.Read(ctx, s.store, page.Selection[predicate.SubjectRecord]{
 			Where: where, Order: "subject_records.id", Limit: limit, Most: most,
 		})
 	}
@@ -48,13 +48,13 @@ func (s *Service) Records(ctx context.Context, of publicid.SubjectRequest, q pag
 	if err != nil {
 		return page.Page[Record]{}, errors.Wrap(err, "list the records")
 	}
-	place := page.ByID(func(r *store.ListedSubjectRecord) string { return r.ID.String() })
-	found, err := page.LargeRows[publicid.SubjectRecord, *store.ListedSubjectRecord]{
-		List: list, Memory: q.Memory, Place: place, ID: func(r *store.ListedSubjectRecord) publicid.SubjectRecord { return r.ID },
-		Load: func(ids ...publicid.SubjectRecord) ([]*store.ListedSubjectRecord, error) {
+	place := page.ByID(func(r *listedSubjectRecord) string { return r.ID.String() })
+	found, err := page.LargeRows[publicid.SubjectRecord, *listedSubjectRecord]{
+		List: list, Memory: q.Memory, Place: place, ID: func(r *listedSubjectRecord) publicid.SubjectRecord { return r.ID },
+		Load: func(ids ...publicid.SubjectRecord) ([]*listedSubjectRecord, error) {
 			return read(len(ids), page.All, subjectrecord.IDIn(ids...))
 		},
-		Size: func(r *store.ListedSubjectRecord) int { return len(r.Sealed) }, // as long as its JSON
+		Size: func(r *listedSubjectRecord) int { return len(r.Sealed) }, // as long as its JSON
 	}.Filled(ctx, page.Cut(list, rows, limit, place))
 	if err != nil {
 		return page.Page[Record]{}, err
@@ -66,7 +66,7 @@ func (s *Service) Records(ctx context.Context, of publicid.SubjectRequest, q pag
 		}
 		r.Sealed = []byte(opened)
 	}
-	return page.Each(found, func(r *store.ListedSubjectRecord) Record { return Record{string(r.Kind), r.Sealed} }), nil
+	return page.Each(found, func(r *listedSubjectRecord) Record { return Record{string(r.Kind), r.Sealed} }), nil
 }
 
 func (s *Service) mustHaveRecords(ctx context.Context, id publicid.SubjectRequest) error {

@@ -132,11 +132,11 @@ func (s *Service) Erase(ctx context.Context, id publicid.Contact, blank bool, q 
 			return started, err
 		}
 		if blank {
-			if err := store.NoteTexts(ctx, c.Tx, started.ID, of); err != nil {
+			if err := noteTexts(ctx, c.Tx, started.ID, of); err != nil {
 				return started, err
 			}
 		}
-		if err := store.ErasePerson(ctx, c.Tx, of); err != nil {
+		if err := erasePerson(ctx, c.Tx, of); err != nil {
 			return started, err
 		}
 		c.Audit("eraseContact", id)
@@ -158,10 +158,10 @@ func lockWithLinks(ctx context.Context, c *change.Change, id publicid.Contact) (
 	if err != nil {
 		return nil, err
 	}
-	if err := store.EndLinks(ctx, c.Tx, before); err != nil {
+	if err := endLinks(ctx, c.Tx, before); err != nil {
 		return nil, err
 	}
-	if err := store.EndBackfill(ctx, c.Tx, before); err != nil {
+	if err := endBackfill(ctx, c.Tx, before); err != nil {
 		return nil, err
 	}
 	of, err := contacts.LockWithPosts(ctx, c, id)

@@ -139,7 +139,7 @@ func (t *step) walk(ctx context.Context) (found []publicid.Event, last uuid.UUID
 			return nil, after, false, err
 		}
 	}
-	heads, err := store.EventHeads(ctx, t.Tx, t.request.OrganizationID, after, event.SubjectBytes, eventsPage)
+	heads, err := EventHeads(ctx, t.Tx, t.request.OrganizationID, after, event.SubjectBytes, eventsPage)
 	if err != nil {
 		return nil, after, false, err
 	}
@@ -163,7 +163,7 @@ func (t *step) walk(ctx context.Context) (found []publicid.Event, last uuid.UUID
 // clocks of two processes differ by.
 func (t *step) beginning(ctx context.Context) (uuid.UUID, error) {
 	first := t.request.ContactID.Time()
-	noted, err := store.FirstNoted(ctx, t.Tx, t.request.ID)
+	noted, err := firstNoted(ctx, t.Tx, t.request.ID)
 	if err != nil {
 		return noted, err
 	}

@@ -24,11 +24,11 @@ func (s *Service) Bounced(ctx context.Context, addresses []string) (int, error) 
 	if err := bad.Err(); err != nil {
 		return 0, err
 	}
-	return s.store.Suppress(ctx, hashes...)
+	return suppress(ctx, s.store, hashes...)
 }
 
 // SuppressHash is Bounced for the hash of one address.
 func (s *Service) SuppressHash(ctx context.Context, hash []byte) error {
-	_, err := s.store.Suppress(ctx, hash)
+	_, err := suppress(ctx, s.store, hash)
 	return err
 }

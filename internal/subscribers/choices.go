@@ -106,7 +106,7 @@ func (s *Service) Choose(ctx context.Context, token string, in Choice) error {
 			return none, err
 		}
 		if in.StatusUpdates || in.Changelog {
-			if err := store.Unsuppress(ctx, c.Tx, hash); err != nil {
+			if err := unsuppress(ctx, c.Tx, hash); err != nil {
 				return none, err
 			}
 		}
@@ -153,7 +153,7 @@ func (s *Service) OptIn(ctx context.Context, c *change.Change, email, language s
 
 // Reached ends the suppression of an address, because the link of an e-mail to it was used.
 func (s *Service) Reached(ctx context.Context, c *change.Change, email string) error {
-	return store.Unsuppress(ctx, c.Tx, s.emailHash(email))
+	return unsuppress(ctx, c.Tx, s.emailHash(email))
 }
 
 func put(ctx context.Context, c *change.Change, hash []byte, in Choice) error {

@@ -14,6 +14,7 @@ import (
 	"earshot/internal/change"
 	"earshot/internal/contacts"
 	"earshot/internal/publicid"
+	"earshot/internal/ratelimit"
 	"earshot/internal/store"
 )
 
@@ -61,7 +62,7 @@ func (s *Service) Letter(ctx context.Context, of publicid.Organization, m *Pendi
 		return nil, err
 	}
 	if slot.IsZero() && !to.optedIn {
-		if slot, err = s.store.TakeFirstMailSlot(ctx, m.EmailHash, firstMailsPerHour); err != nil {
+		if slot, err = ratelimit.TakeFirstMailSlot(ctx, s.store, m.EmailHash, firstMailsPerHour); err != nil {
 			return nil, err
 		}
 	}
@@ -93,7 +94,7 @@ func (s *Service) slotOf(ctx context.Context, to *addressee, hash []byte) (time.
 	if to.optedIn {
 		return time.Time{}, nil
 	}
-	return s.store.FirstMailSlot(ctx, hash)
+	return ratelimit.FirstMailSlot(ctx, s.store, hash)
 }
 
 func later(a, b time.Time) time.Time {
@@ -105,7 +106,7 @@ func later(a, b time.Time) time.Time {
 
 // recipient returns the oldest contact with the address that may get updates, or nil.
 func (s *Service) recipient(ctx context.Context, hash []byte) (*addressee, error) {
-	suppressed, err := s.store.IsSuppressed(ctx, hash)
+	suppressed, err := isSuppressed(ctx, s.store, hash)
 	if suppressed || err != nil {
 		return nil, err
 	}
@@ -145,7 +146,7 @@ func (s *Service) content(ctx context.Context, org *db.Organization, m *Pending,
 		all.Color = *org.Color
 	}
 	if chosen.StatusUpdates {
-		posts, err := s.store.MovedPosts(ctx, m, maxNews+1)
+		posts, err := movedPosts(ctx, s.store, m, maxNews+1)
 		if err != nil {
 			return nil, err
 		}
@@ -154,7 +155,7 @@ func (s *Service) content(ctx context.Context, org *db.Organization, m *Pending,
 		}
 	}
 	if chosen.Changelog {
-		entries, err := s.store.PublishedEntries(ctx, m, maxNews+1)
+		entries, err := publishedEntries(ctx, s.store, m, maxNews+1)
 		if err != nil {
 			return nil, err
 		}

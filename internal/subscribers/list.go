@@ -64,7 +64,7 @@ func (s *Service) describer(ctx context.Context, of []*db.Contact) (func(*db.Con
 	for _, c := range chosen {
 		byHash[string(c.EmailHash)] = c
 	}
-	suppressed, err := s.store.Suppressed(ctx, hashes)
+	suppressed, err := suppressed(ctx, s.store, hashes)
 	if err != nil {
 		return nil, err
 	}

@@ -31,7 +31,7 @@ const (
 )
 
 // Pending is an e-mail that a worker has leased for sending.
-type Pending = store.PendingMail
+type Pending = pendingMail
 
 // Continue ends the window of an organization if it is over, and returns the time of the next e-mail or
 // window end. It returns nil if no updates are left.
@@ -42,7 +42,7 @@ func (s *Service) Continue(ctx context.Context, of publicid.Organization) (*time
 		return next, err
 	}
 	err = s.changes.RunForService(ctx, of, func(ctx context.Context, c *change.Change) error {
-		if err := store.RemoveTold(ctx, c.Tx, of); err != nil {
+		if err := removeTold(ctx, c.Tx, of); err != nil {
 			return err
 		}
 		first, err := c.SubscriberUpdate.Query().Where(subscriberupdate.DigestIDIsNil()).
@@ -65,7 +65,7 @@ func (s *Service) Continue(ctx context.Context, of publicid.Organization) (*time
 		}
 		now := store.Now()
 		next = &now
-		return store.EndWindow(ctx, c.Tx, of, digest)
+		return endWindow(ctx, c.Tx, of, digest)
 	})
 	return next, err
 }
@@ -95,7 +95,7 @@ var mailBucket = uuid.UUID([]byte("subscriber mails"))
 
 // Take leases the organization's e-mail that has been due longest. It returns nil if none is due.
 func (s *Service) Take(ctx context.Context, of publicid.Organization) (*Pending, error) {
-	return s.store.TakeMail(store.WithOrganization(ctx, of), lease)
+	return takeMail(store.WithOrganization(ctx, of), s.store, lease)
 }
 
 // Remove removes an e-mail that was sent or is no longer wanted.

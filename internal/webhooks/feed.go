@@ -14,7 +14,6 @@ import (
 	"earshot/internal/page"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 )
 
 const (
@@ -161,8 +160,8 @@ func (s *Service) readEvents(ctx context.Context, q FeedQuery, limit int) (feed 
 // pageOfEvents reads events up to upTo. That event and all events before it are committed.
 func (s *Service) pageOfEvents(ctx context.Context, q FeedQuery, upTo int64, limit int) (page.Page[*db.Event], error) {
 	const list = "events"
-	read := func(limit, most int, where ...predicate.Event) ([]*store.ListedEvent, error) {
-		return store.EventPages.Read(ctx, s.store, store.PageOf[predicate.Event]{
+	read := func(limit, most int, where ...predicate.Event) ([]*listedEvent, error) {
+		return eventPages.Read(ctx, s.store, page.Selection[predicate.Event]{
 			Where: where, Order: "events.sequence", Limit: limit, Most: most,
 		})
 	}
@@ -174,18 +173,18 @@ func (s *Service) pageOfEvents(ctx context.Context, q FeedQuery, upTo int64, lim
 	if err != nil {
 		return page.Page[*db.Event]{}, errors.Wrap(err, "list events")
 	}
-	place := func(e *store.ListedEvent) []string { return []string{strconv.FormatInt(*e.Sequence, 10)} }
-	out, err := page.LargeRows[publicid.Event, *store.ListedEvent]{
-		List: list, Memory: q.Memory, Place: place, ID: func(e *store.ListedEvent) publicid.Event { return e.ID },
-		Load: func(ids ...publicid.Event) ([]*store.ListedEvent, error) {
+	place := func(e *listedEvent) []string { return []string{strconv.FormatInt(*e.Sequence, 10)} }
+	out, err := page.LargeRows[publicid.Event, *listedEvent]{
+		List: list, Memory: q.Memory, Place: place, ID: func(e *listedEvent) publicid.Event { return e.ID },
+		Load: func(ids ...publicid.Event) ([]*listedEvent, error) {
 			return read(len(ids), page.All, event.IDIn(ids...))
 		},
-		Size: func(e *store.ListedEvent) int { return page.JSONSize(e.Payload) },
+		Size: func(e *listedEvent) int { return page.JSONSize(e.Payload) },
 	}.Filled(ctx, page.Cut(list, rows, limit, place))
-	return page.Each(out, func(e *store.ListedEvent) *db.Event { return &e.Event }), err
+	return page.Each(out, func(e *listedEvent) *db.Event { return &e.Event }), err
 }
 
-func goneAfter(after int64, reach store.Feed) error {
+func goneAfter(after int64, reach feed) error {
 	return problem.New(problem.Gone, "The feed doesn't go on from there; read what you keep anew, and go on from latest.").
 		With("after", after).With("oldest", reach.Removed+1).With("latest", reach.Last)
 }

@@ -9,13 +9,13 @@ import (
 
 // feedsOf returns a function that reads the bounds of organizations' feeds, in the order of the
 // organizations.
-func feedsOf(s *store.Store) func(context.Context, []publicid.Organization) ([]store.Feed, error) {
-	return func(ctx context.Context, of []publicid.Organization) ([]store.Feed, error) {
-		found, err := s.Feeds(ctx, of)
+func feedsOf(s *store.Store) func(context.Context, []publicid.Organization) ([]feed, error) {
+	return func(ctx context.Context, of []publicid.Organization) ([]feed, error) {
+		found, err := feeds(ctx, s, of)
 		if err != nil {
 			return nil, err
 		}
-		feeds := make([]store.Feed, len(of))
+		feeds := make([]feed, len(of))
 		for i, id := range of {
 			feeds[i] = found[id]
 		}

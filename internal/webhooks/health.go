@@ -17,25 +17,25 @@ const healthTimeout = 5 * time.Second
 
 // Health reports how a webhook did in the last 24 hours. The returned webhook has only the origin
 // of its URL.
-func (s *Service) Health(ctx context.Context, id publicid.Webhook) (*db.Webhook, store.WebhookHealth, error) {
+func (s *Service) Health(ctx context.Context, id publicid.Webhook) (*db.Webhook, webhookHealth, error) {
 	hook, err := s.loadWebhook(ctx, id)
 	if err != nil {
-		return nil, store.WebhookHealth{}, err
+		return nil, webhookHealth{}, err
 	}
 	health, err := s.readHealth(ctx, hook)
 	return hook, health, err
 }
 
 // readHealth shares one read between concurrent requests for the same webhook.
-func (s *Service) readHealth(ctx context.Context, hook *db.Webhook) (store.WebhookHealth, error) {
+func (s *Service) readHealth(ctx context.Context, hook *db.Webhook) (webhookHealth, error) {
 	read, err, _ := s.health.Do(hook.ID.String(), func() (any, error) {
 		// The read serves several requests, so none of them may cancel it.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), healthTimeout)
 		defer cancel()
-		return s.store.WebhookHealth(ctx, hook.OrganizationID, hook.ID, store.Now().Add(-healthWindow))
+		return WebhookHealth(ctx, s.store, hook.OrganizationID, hook.ID, store.Now().Add(-healthWindow))
 	})
 	if err != nil {
-		return store.WebhookHealth{}, err
+		return webhookHealth{}, err
 	}
-	return read.(store.WebhookHealth), nil
+	return read.(webhookHealth), nil
 }

@@ -10,6 +10,7 @@ import (
 	stripe "github.com/stripe/stripe-go/v82/webhook"
 
 	"earshot/internal/testkit"
+	"earshot/internal/webhooks"
 	"earshot/webhook"
 )
 
@@ -71,7 +72,7 @@ func TestAWebhooksSecretIsRotatedWithAnOverlapInWhichBothSignaturesAreSent(t *te
 
 	r.exec("UPDATE webhooks SET former_secret_until = now()", r.id)
 	require.Equal(t, []bool{false, true}, r.accepts(second, third), "the overlap is over")
-	require.NoError(t, r.App.Store.ForgetFormerSecrets(t.Context()))
+	require.NoError(t, webhooks.ForgetFormerSecrets(t.Context(), r.App.Store))
 	var left int
 	require.NoError(t, r.db.QueryRow(t.Context(), "SELECT count(former_secret_sealed) FROM webhooks").Scan(&left))
 	require.Zero(t, left)

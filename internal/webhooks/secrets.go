@@ -11,7 +11,6 @@ import (
 	"earshot/internal/config"
 	"earshot/internal/publicid"
 	"earshot/internal/seal"
-	"earshot/internal/store"
 )
 
 // NewBox makes the box that seals webhook secrets and URLs. It seals with the first key and opens
@@ -76,7 +75,7 @@ type Rotation struct {
 func (s *Service) RotateSecrets(ctx context.Context, progress func(done int)) (Rotation, error) {
 	r := Rotation{KeyID: s.secrets.KeyID()}
 	for last := (publicid.Webhook{}); ; {
-		stale, err := s.store.StaleSecrets(ctx, r.KeyID, last, rotatePage)
+		stale, err := staleSecrets(ctx, s.store, r.KeyID, last, rotatePage)
 		if err != nil {
 			return r, err
 		}
@@ -93,13 +92,13 @@ func (s *Service) RotateSecrets(ctx context.Context, progress func(done int)) (R
 		r.Rotated += changed
 		progress(r.Rotated)
 	}
-	left, err := s.store.CountStaleSecrets(ctx, r.KeyID)
+	left, err := countStaleSecrets(ctx, s.store, r.KeyID)
 	r.Left = left
 	return r, err
 }
 
-func (s *Service) rotatePage(ctx context.Context, stale []store.Sealed, r *Rotation) (changed, missed int, err error) {
-	var old, fresh []store.Sealed
+func (s *Service) rotatePage(ctx context.Context, stale []sealed, r *Rotation) (changed, missed int, err error) {
+	var old, fresh []sealed
 	for _, o := range stale {
 		n, err := s.reseal(o)
 		if err != nil {
@@ -113,50 +112,50 @@ func (s *Service) rotatePage(ctx context.Context, stale []store.Sealed, r *Rotat
 	if len(old) == 0 {
 		return 0, 0, nil
 	}
-	changed, err = s.store.Reseal(ctx, old, fresh)
+	changed, err = reseal(ctx, s.store, old, fresh)
 	return changed, len(old) - changed, err
 }
 
-func (s *Service) reseal(o store.Sealed) (store.Sealed, error) {
+func (s *Service) reseal(o sealed) (sealed, error) {
 	secret, err := s.secrets.Open(o.Webhook.String(), o.Secret)
 	if err != nil {
-		return store.Sealed{}, err
+		return sealed{}, err
 	}
 	var former []byte
 	if o.Former != nil {
 		before, err := s.secrets.Open(o.Webhook.String(), o.Former)
 		if err != nil {
-			return store.Sealed{}, err
+			return sealed{}, err
 		}
 		former = s.secrets.Seal(o.Webhook.String(), before)
 	}
 	url, err := WebhookURL(s.secrets, o.Webhook, o.URL, o.URLSealed)
 	if err != nil {
-		return store.Sealed{}, err
+		return sealed{}, err
 	}
-	return store.Sealed{
+	return sealed{
 		Webhook: o.Webhook, Secret: s.secrets.Seal(o.Webhook.String(), secret), Former: former,
 		URLSealed: s.sealURL(o.Webhook, url), URL: change.OriginOf(url),
 	}, nil
 }
 
-// KeyUse counts the webhooks and the widget secrets that need a key. Readable reports whether this
+// SecretKey counts the webhooks and the widget secrets that need a key. Readable reports whether this
 // process has the key.
-type KeyUse struct {
-	store.KeyUse
+type SecretKey struct {
+	KeyUse
 	Readable bool
 }
 
 // SecretKeys lists the keys that the database needs, by name. The empty name stands for webhooks
 // whose URL isn't sealed yet.
-func (s *Service) SecretKeys(ctx context.Context) ([]KeyUse, error) {
-	uses, err := s.store.KeyUses(ctx)
+func (s *Service) SecretKeys(ctx context.Context) ([]SecretKey, error) {
+	uses, err := KeyUses(ctx, s.store)
 	if err != nil {
 		return nil, err
 	}
-	all := make([]KeyUse, len(uses))
+	all := make([]SecretKey, len(uses))
 	for i, u := range uses {
-		all[i] = KeyUse{KeyUse: u, Readable: u.Key == "" || s.secrets.Readable(u.Key)}
+		all[i] = SecretKey{KeyUse: u, Readable: u.Key == "" || s.secrets.Readable(u.Key)}
 	}
 	return all, nil
 }

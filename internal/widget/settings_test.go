@@ -208,7 +208,7 @@ func TestARotationOfTheSealingKeySealsTheSecretsAnew(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, seal.Resealed[publicid.WidgetSecret]{Done: 1}, done)
 	require.NoError(t, with(fresh).Identify(n.asked(t), token, always), "the old key is needed no more")
-	uses, err := app.Store.KeyUses(t.Context())
+	uses, err := webhooks.KeyUses(t.Context(), app.Store)
 	require.NoError(t, err)
 	require.Equal(t, "fresh", uses[0].Key)
 	require.Equal(t, 1, uses[0].WidgetSecrets)

@@ -1,4 +1,4 @@
-package store
+package subscribers
 
 import (
 	"context"
@@ -7,16 +7,17 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"earshot/ent/db"
+	"earshot/internal/store"
 )
 
 // A suppression is an address to which we send no more e-mail. It applies to all organizations,
 // because they would all write to the same mailbox. Only the hash of the address is stored, as in
 // contacts.
 
-// Suppress suppresses the addresses with these hashes. It returns how many were not suppressed yet.
-func (s *Store) Suppress(ctx context.Context, hashes ...[]byte) (int, error) {
+// suppress suppresses the addresses with these hashes. It returns how many were not suppressed yet.
+func suppress(ctx context.Context, s *store.Store, hashes ...[]byte) (int, error) {
 	// All callers insert in the same order, which prevents deadlocks.
-	done, err := s.pool.Exec(ctx, `INSERT INTO mail_suppressions (email_hash)
+	done, err := s.Pool().Exec(ctx, `INSERT INTO mail_suppressions (email_hash)
 SELECT DISTINCT hash FROM unnest($1::bytea[]) AS h(hash) ORDER BY hash ON CONFLICT DO NOTHING`, hashes)
 	if err != nil {
 		return 0, errors.Wrap(err, "suppress addresses")
@@ -24,18 +25,18 @@ SELECT DISTINCT hash FROM unnest($1::bytea[]) AS h(hash) ORDER BY hash ON CONFLI
 	return int(done.RowsAffected()), nil
 }
 
-// IsSuppressed reports whether the address with this hash is suppressed.
-func (s *Store) IsSuppressed(ctx context.Context, hash []byte) (is bool, err error) {
-	err = s.pool.QueryRow(ctx, `SELECT EXISTS (SELECT FROM mail_suppressions WHERE email_hash = $1)`, hash).Scan(&is)
+// isSuppressed reports whether the address with this hash is suppressed.
+func isSuppressed(ctx context.Context, s *store.Store, hash []byte) (is bool, err error) {
+	err = s.Pool().QueryRow(ctx, `SELECT EXISTS (SELECT FROM mail_suppressions WHERE email_hash = $1)`, hash).Scan(&is)
 	if err != nil {
 		return false, errors.Wrap(err, "look for a suppression")
 	}
 	return is, nil
 }
 
-// Suppressed returns the set of those hashes whose addresses are suppressed.
-func (s *Store) Suppressed(ctx context.Context, hashes [][]byte) (map[string]bool, error) {
-	rows, err := s.pool.Query(ctx, `SELECT email_hash FROM mail_suppressions WHERE email_hash = ANY ($1::bytea[])`, hashes)
+// suppressed returns the set of those hashes whose addresses are suppressed.
+func suppressed(ctx context.Context, s *store.Store, hashes [][]byte) (map[string]bool, error) {
+	rows, err := s.Pool().Query(ctx, `SELECT email_hash FROM mail_suppressions WHERE email_hash = ANY ($1::bytea[])`, hashes)
 	if err != nil {
 		return nil, errors.Wrap(err, "look for suppressions")
 	}
@@ -50,8 +51,8 @@ func (s *Store) Suppressed(ctx context.Context, hashes [][]byte) (map[string]boo
 	return all, nil
 }
 
-// Unsuppress lifts the suppression of the address with this hash.
-func Unsuppress(ctx context.Context, tx *db.Tx, hash []byte) error {
+// unsuppress lifts the suppression of the address with this hash.
+func unsuppress(ctx context.Context, tx *db.Tx, hash []byte) error {
 	if _, err := tx.ExecContext(ctx, `DELETE FROM mail_suppressions WHERE email_hash = $1`, hash); err != nil {
 		return errors.Wrap(err, "lift a suppression")
 	}

@@ -1,4 +1,4 @@
-package store_test
+package contacts_test
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/ent/db"
+	"earshot/internal/contacts"
 	"earshot/internal/publicid"
 	"earshot/internal/store"
 	"earshot/internal/testkit"
@@ -44,7 +45,7 @@ func TestAContactThatIsSeenIsReadAsEntReadsIt(t *testing.T) {
 // see marks one contact as seen and returns it, or nil if it was skipped.
 func see(t *testing.T, s *store.Store, of publicid.Organization, name string, at time.Time, told ...string) *db.Contact {
 	t.Helper()
-	found, _, err := s.SeeContacts(t.Context(), of, []string{"nobody", name, name}, at, told, 0)
+	found, _, err := contacts.SeeContacts(t.Context(), s, of, []string{"nobody", name, name}, at, told, 0)
 	require.NoError(t, err)
 	if len(found) == 0 {
 		return nil
@@ -96,7 +97,7 @@ func TestAContactThatCanBeToldATraitIsLeftToTheTransaction(t *testing.T) {
 		SetSource("identify").SetConsentBasis("sdk_identify").
 		SetFirstSeenAt(at).SetLastSeenAt(at).SaveX(ctx)
 	for _, told := range []string{"email", "name", "plan", "mrr_cents", "currency", "metadata"} {
-		seen, incomplete, err := s.SeeContacts(t.Context(), organization, []string{"nobody", "bare"}, at.Add(time.Hour), []string{told}, 0)
+		seen, incomplete, err := contacts.SeeContacts(t.Context(), s, organization, []string{"nobody", "bare"}, at.Add(time.Hour), []string{told}, 0)
 		require.NoError(t, err)
 		require.Empty(t, seen, told)
 		require.Equal(t, []string{"bare"}, incomplete, told)
@@ -120,10 +121,10 @@ func TestContactsAreLockedByTheirExternalIDs(t *testing.T) {
 	create("large", `{"a":"0123456789"}`).ExecX(ctx)
 	held := create("held", `{}`).SaveX(ctx)
 	ids := []string{"large", "nobody", "held", "full", "bare"}
-	lock := func(tx *db.Tx, skip bool) map[string]*store.FoundContact {
-		found, err := store.LockContacts(ctx, tx, organization, ids, len(`{"z":1,"a":2}`), skip)
+	lock := func(tx *db.Tx, skip bool) map[string]*contacts.FoundContact {
+		found, err := contacts.LockContacts(ctx, tx, organization, ids, len(`{"z":1,"a":2}`), skip)
 		require.NoError(t, err)
-		byID := map[string]*store.FoundContact{}
+		byID := map[string]*contacts.FoundContact{}
 		for _, f := range found {
 			byID[f.Wanted] = f
 		}
@@ -141,9 +142,9 @@ func TestContactsAreLockedByTheirExternalIDs(t *testing.T) {
 			for _, name := range []string{"bare", "full"} {
 				require.True(t, found[name].Locked())
 				requireReadAsByEnt(ctx, t, tx, &found[name].Contact)
-				rows = append(rows, store.Columns(found[name].ID.UUID(), tx.Contact.UpdateOneID(found[name].ID).SetName(name+"'s").Mutation()))
+				rows = append(rows, contacts.Columns(found[name].ID.UUID(), tx.Contact.UpdateOneID(found[name].ID).SetName(name+"'s").Mutation()))
 			}
-			updated, err := store.UpdateContacts(ctx, tx, organization, rows)
+			updated, err := contacts.UpdateContacts(ctx, tx, organization, rows)
 			require.NoError(t, err)
 			require.Len(t, updated, 2)
 			for _, c := range updated {

@@ -1,9 +1,8 @@
-package store
+package contacts
 
 import (
 	"bytes"
 	"context"
-
 	stdsql "database/sql"
 
 	"github.com/go-faster/errors"

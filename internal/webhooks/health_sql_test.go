@@ -1,4 +1,4 @@
-package store_test
+package webhooks_test
 
 import (
 	"testing"
@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"earshot/internal/store"
 	"earshot/internal/testkit/fixture"
+	"earshot/internal/webhooks"
 )
 
 // The webhook has 2,000 more deliveries than are read, one second apart. The younger half is
@@ -15,7 +15,7 @@ import (
 func TestTheHealthOfAWebhookThatHasMuchIsOfItsNewestDeliveries(t *testing.T) {
 	t.Parallel()
 	o := fixture.NewOutbox(t)
-	const all = store.MostInHealth + 2000
+	const all = webhooks.MostInHealth + 2000
 	now := time.Now().Truncate(time.Second)
 	_, err := o.Pool.Exec(t.Context(), `
 		INSERT INTO deliveries (id, organization_id, created_at, next_attempt_at, webhook_id, event_id, event_type, status, attempt_count)
@@ -24,11 +24,11 @@ func TestTheHealthOfAWebhookThatHasMuchIsOfItsNewestDeliveries(t *testing.T) {
 		FROM generate_series(0, $5 - 1) i, LATERAL (SELECT $4::timestamptz - make_interval(secs => i) AS at) a`,
 		o.Organization.UUID(), o.Webhook.UUID(), o.Event.UUID(), now, all)
 	require.NoError(t, err)
-	h, err := o.Store.WebhookHealth(t.Context(), o.Organization, o.Webhook, now.Add(-24*time.Hour))
+	h, err := webhooks.WebhookHealth(t.Context(), o.Store, o.Organization, o.Webhook, now.Add(-24*time.Hour))
 	require.NoError(t, err)
-	require.Equal(t, store.MostInHealth, h.Attempts)
-	require.Equal(t, store.MostInHealth-all/2, h.Delivered)
+	require.Equal(t, webhooks.MostInHealth, h.Attempts)
+	require.Equal(t, webhooks.MostInHealth-all/2, h.Delivered)
 	require.Equal(t, all/2, h.Pending)
-	require.True(t, h.Since.Equal(now.Add(-(store.MostInHealth-1)*time.Second)), h.Since)
+	require.True(t, h.Since.Equal(now.Add(-(webhooks.MostInHealth-1)*time.Second)), h.Since)
 	require.True(t, h.OldestPendingAt.Equal(now.Add(-(all/2-1)*time.Second)), h.OldestPendingAt)
 }

@@ -1,4 +1,4 @@
-package store
+package feedback
 
 import (
 	"context"
@@ -55,10 +55,10 @@ WHERE organization_id = $1 AND post_id = ANY ($3::uuid[])`
 const moveMergedSQL = `UPDATE posts SET merged_into_id = $2, updated_at = greatest(updated_at, clock_timestamp())
 WHERE organization_id = $1 AND merged_into_id = ANY ($3::uuid[])`
 
-// MovePosts moves to a post the votes and comments of other posts of its organization, and the
+// movePosts moves to a post the votes and comments of other posts of its organization, and the
 // posts that were merged into them. It returns the number of votes that the post gained; each
 // person has one vote. The caller holds locks on all of the posts.
-func MovePosts(ctx context.Context, tx *db.Tx, of publicid.Organization, to publicid.Post, from []publicid.Post) (votes int, err error) {
+func movePosts(ctx context.Context, tx *db.Tx, of publicid.Organization, to publicid.Post, from []publicid.Post) (votes int, err error) {
 	ids := make([]string, len(from))
 	for i, id := range from {
 		ids[i] = id.UUID().String()

@@ -1,4 +1,4 @@
-package store
+package page
 
 import (
 	"context"
@@ -16,9 +16,23 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"earshot/internal/publicid"
+	"earshot/internal/store"
 )
 
-// Extent is how much of a row was read. Every row type of a PageReader embeds it.
+// Descending is an ORDER BY clause by columns of a table, largest first.
+func Descending(table string, columns ...string) string {
+	terms := make([]string, len(columns))
+	for i, column := range columns {
+		terms[i] = table + "." + column + " DESC"
+	}
+	return strings.Join(terms, ", ")
+}
+
+// mostAlongBoard is the size of the largest page plus one row, which shows that there is a next
+// page.
+const mostAlongBoard = 101
+
+// Extent is how much of a row was read. Every row type of a Reader embeds it.
 type Extent struct {
 	// Bytes is the size of the row's large columns as text.
 	Bytes int
@@ -31,12 +45,12 @@ func (e *Extent) Read() Extent { return *e }
 
 func (e *Extent) extent() *Extent { return e }
 
-// PageReader reads pages of lists from a table. It needs one statement for a page. Ent would
+// Reader reads pages of lists from a table. It needs one statement for a page. Ent would
 // need several, and some hundred microseconds more.
 //
 // T is a struct that embeds the table's entity and Extent, and has a field for each further
 // column. P is the entity's predicate.
-type PageReader[T any, P ~func(*sql.Selector)] struct {
+type Reader[T any, P ~func(*sql.Selector)] struct {
 	entity, table string
 	columns       []string
 	fields        map[string][]int
@@ -47,13 +61,13 @@ type PageReader[T any, P ~func(*sql.Selector)] struct {
 	whole string
 }
 
-// expression is a computed column. Its SQL may refer to the table.
-type expression struct{ column, sql string }
+// Expression is a computed column. Its SQL may refer to the table.
+type Expression struct{ Column, SQL string }
 
-// newPageReader makes a PageReader for an entity of Ent, with its table and columns. Columns of
+// NewReader makes a Reader for an entity of Ent, with its table and columns. Columns of
 // text, JSON or bytes that may be large are also listed in large.
-func newPageReader[T any, P ~func(*sql.Selector)](entity, table string, columns, large []string, also ...expression) PageReader[T, P] {
-	r := PageReader[T, P]{entity: entity, table: table, fields: fieldsOf(reflect.TypeFor[T]())}
+func NewReader[T any, P ~func(*sql.Selector)](entity, table string, columns, large []string, also ...Expression) Reader[T, P] {
+	r := Reader[T, P]{entity: entity, table: table, fields: fieldsOf(reflect.TypeFor[T]())}
 	var plain, read, sizes []string
 	for _, column := range columns {
 		as := table + "." + column
@@ -65,8 +79,8 @@ func newPageReader[T any, P ~func(*sql.Selector)](entity, table string, columns,
 		r.columns, read = append(r.columns, column), append(read, as)
 	}
 	for _, e := range also {
-		as := e.sql + " AS " + e.column
-		r.columns, plain, read = append(r.columns, e.column), append(plain, as), append(read, as)
+		as := e.SQL + " AS " + e.Column
+		r.columns, plain, read = append(r.columns, e.Column), append(plain, as), append(read, as)
 	}
 	for _, column := range r.columns {
 		if r.fields[column] == nil {
@@ -86,15 +100,15 @@ func newPageReader[T any, P ~func(*sql.Selector)](entity, table string, columns,
 
 // asText is the form in which a large column is measured. Bytes are measured as they are, because as
 // text they would be twice as long.
-func (r PageReader[T, P]) asText(column, as string) string {
+func (r Reader[T, P]) asText(column, as string) string {
 	if reflect.TypeFor[T]().FieldByIndex(r.fields[column]).Type == reflect.TypeFor[[]byte]() {
 		return as
 	}
 	return as + "::text"
 }
 
-// PageOf selects the rows of a table to read.
-type PageOf[P ~func(*sql.Selector)] struct {
+// Selection selects the rows of a table to read.
+type Selection[P ~func(*sql.Selector)] struct {
 	Where []P
 	// Order is SQL, with the table's name before each column of the table.
 	Order string
@@ -105,14 +119,14 @@ type PageOf[P ~func(*sql.Selector)] struct {
 	// after that, are read without their large columns.
 	Most int
 	// alongBoard is the board whose index the list follows, see AlongBoard.
-	alongBoard *publicid.Board
+	AlongBoard *publicid.Board
 }
 
 // Read reads rows of the context's organization. Postgres plans the statement for its arguments, as
 // it does for the queries of Lists. A list that is AlongBoard keeps its plan instead.
-func (r PageReader[T, P]) Read(ctx context.Context, s *Store, p PageOf[P]) ([]*T, error) {
+func (r Reader[T, P]) Read(ctx context.Context, s *store.Store, p Selection[P]) ([]*T, error) {
 	list := sql.Dialect(dialect.Postgres).Select().From(sql.Table(r.table))
-	if err := r.scope(ctx, list, p.alongBoard); err != nil {
+	if err := r.scope(ctx, list, p.AlongBoard); err != nil {
 		return nil, err
 	}
 	for _, where := range p.Where {
@@ -126,7 +140,7 @@ func (r PageReader[T, P]) Read(ctx context.Context, s *Store, p PageOf[P]) ([]*T
 	// Ent would write the numbers into the text, which would make hundreds of different texts.
 	first, end := fmt.Sprintf(" LIMIT $%d", len(args)+1), ""
 	args = append(args, p.Limit)
-	if p.alongBoard != nil {
+	if p.AlongBoard != nil {
 		// Postgres keeps a generic plan only if it looks no worse than a plan for the arguments.
 		// Without a literal limit, a generic plan expects a tenth of the board.
 		first, end = fmt.Sprintf(" LIMIT %d", mostAlongBoard), first
@@ -144,8 +158,8 @@ func (r PageReader[T, P]) Read(ctx context.Context, s *Store, p PageOf[P]) ([]*T
 
 // scope limits a list to the organization of the context. For a list of one board it checks only the
 // board, because the foreign keys keep a board's rows in the board's organization.
-func (r PageReader[T, P]) scope(ctx context.Context, list *sql.Selector, board *publicid.Board) error {
-	limit, all, err := limitOf(ctx, r.entity)
+func (r Reader[T, P]) scope(ctx context.Context, list *sql.Selector, board *publicid.Board) error {
+	limit, all, err := store.LimitOf(ctx, r.entity)
 	switch {
 	case err != nil || all:
 		return err
@@ -160,15 +174,15 @@ func (r PageReader[T, P]) scope(ctx context.Context, list *sql.Selector, board *
 }
 
 // Whole reads the rows with these ids that belong to the organization, in any order.
-func (r PageReader[T, P]) Whole(ctx context.Context, s *Store, of publicid.Organization, ids []uuid.UUID) ([]*T, error) {
+func (r Reader[T, P]) Whole(ctx context.Context, s *store.Store, of publicid.Organization, ids []uuid.UUID) ([]*T, error) {
 	return r.read(ctx, s, r.columns, 0, r.whole, of.UUID(), ids)
 }
 
 // read runs a query. It waits for a connection as long as the connector does.
-func (r PageReader[T, P]) read(ctx context.Context, s *Store, columns []string, most int, text string, args ...any) ([]*T, error) {
-	waiting, cancel := context.WithTimeout(ctx, connectionTimeout)
+func (r Reader[T, P]) read(ctx context.Context, s *store.Store, columns []string, most int, text string, args ...any) ([]*T, error) {
+	waiting, cancel := context.WithTimeout(ctx, store.ConnectionTimeout)
 	defer cancel()
-	c, err := s.pool.Acquire(waiting)
+	c, err := s.Pool().Acquire(waiting)
 	if err != nil {
 		return nil, errors.Wrap(err, "wait for a connection")
 	}
@@ -182,7 +196,7 @@ func (r PageReader[T, P]) read(ctx context.Context, s *Store, columns []string, 
 
 // scan reads each row into the same variable and copies it from there, so that the targets of the
 // columns are determined only once.
-func (r PageReader[T, P]) scan(rows pgx.Rows, columns []string, most int) ([]*T, error) {
+func (r Reader[T, P]) scan(rows pgx.Rows, columns []string, most int) ([]*T, error) {
 	var (
 		row           T
 		soFar, before int64

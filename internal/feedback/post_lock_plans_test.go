@@ -1,4 +1,4 @@
-package store_test
+package feedback_test
 
 import (
 	"fmt"
@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/ent/db"
+	"earshot/internal/contacts"
+	"earshot/internal/feedback"
 	"earshot/internal/publicid"
 	"earshot/internal/store"
 	"earshot/internal/testkit"
@@ -40,15 +42,15 @@ func TestTheKeptPlansOfPostsVotesAndContactsReadOnlyTheirRows(t *testing.T) {
 			ctx := store.WithOrganization(t.Context(), of)
 			require.NoError(t, s.InTx(ctx, func(tx *db.Tx) error {
 				post, user, contact := publicid.NewPost(), publicid.NewUser(), publicid.NewContact()
-				_, err := store.LockVotables(ctx, tx, of, []publicid.Post{post}, false)
+				_, err := feedback.LockVotables(ctx, tx, of, []publicid.Post{post}, false)
 				require.NoError(t, err)
-				_, err = store.LookForVotes(ctx, tx, of, []store.VoteLook{{Post: post, Member: &user, Contact: &contact, Hashes: [][]byte{{1}}}})
+				_, err = feedback.LookForVotes(ctx, tx, of, []feedback.VoteLook{{Post: post, Member: &user, Contact: &contact, Hashes: [][]byte{{1}}}})
 				require.NoError(t, err)
-				_, err = store.KeepPostPlaces(ctx, tx, of, []store.PostSlug{{Board: publicid.NewBoard(), Slug: "x"}}, []publicid.Contact{contact}, false)
+				_, err = feedback.KeepPostPlaces(ctx, tx, of, []feedback.PostSlug{{Board: publicid.NewBoard(), Slug: "x"}}, []publicid.Contact{contact}, false)
 				require.NoError(t, err)
-				_, err = store.LockContacts(ctx, tx, of, []string{"x"}, 1, false)
+				_, err = contacts.LockContacts(ctx, tx, of, []string{"x"}, 1, false)
 				require.NoError(t, err)
-				return store.CountOnPosts(ctx, tx, of, []store.PostCount{{Post: post, Votes: 1}})
+				return feedback.CountOnPosts(ctx, tx, of, []feedback.PostCount{{Post: post, Votes: 1}})
 			}))
 			checked := 0
 			for _, q := range asked.All() {

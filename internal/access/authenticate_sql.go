@@ -1,4 +1,4 @@
-package store
+package access
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"earshot/ent/db/organization"
 	"earshot/ent/db/user"
 	"earshot/internal/publicid"
+	"earshot/internal/store"
 )
 
 // The columns are listed by name, because a newer schema may have more of them. The arrays are
@@ -28,10 +29,10 @@ func oneEach(columns []string, table, of string) string {
 		strings.Join(columns, ", ") + " FROM " + table + " " + of + " LIMIT 1) f"
 }
 
-// KeysWithOwners loads the API keys with these hashes and their members, and the organizations by
+// keysWithOwners loads the API keys with these hashes and their members, and the organizations by
 // id. It covers all organizations and takes one round trip for a whole batch.
-func (s *Store) KeysWithOwners(ctx context.Context, hashes [][]byte) ([]*db.APIKey, map[publicid.Organization]*db.Organization, error) {
-	conn, err := s.acquire(ctx)
+func keysWithOwners(ctx context.Context, s *store.Store, hashes [][]byte) ([]*db.APIKey, map[publicid.Organization]*db.Organization, error) {
+	conn, err := s.Acquire(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -72,10 +73,10 @@ const noteKeyUsesSQL = `
 UPDATE api_keys SET last_used_at = $2
 WHERE id IN (SELECT id FROM api_keys WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE SKIP LOCKED)`
 
-// NoteKeyUses records when API keys of any organization were last used. It skips rows that another
+// noteKeyUses records when API keys of any organization were last used. It skips rows that another
 // transaction has locked, because the next use will be recorded.
-func (s *Store) NoteKeyUses(ctx context.Context, ids []publicid.APIKey, at time.Time) error {
-	if _, err := s.pool.Exec(ctx, noteKeyUsesSQL, UUIDs(ids), at); err != nil {
+func noteKeyUses(ctx context.Context, s *store.Store, ids []publicid.APIKey, at time.Time) error {
+	if _, err := s.Pool().Exec(ctx, noteKeyUsesSQL, store.UUIDs(ids), at); err != nil {
 		return errors.Wrap(err, "note the use of API keys")
 	}
 	return nil

@@ -1,4 +1,4 @@
-package store
+package backfill
 
 import (
 	"context"
@@ -8,10 +8,11 @@ import (
 
 	"earshot/ent/db"
 	"earshot/internal/publicid"
+	"earshot/internal/store"
 )
 
-// Activity summarizes the public activity of a person who is not a contact.
-type Activity struct {
+// activity summarizes the public activity of a person who is not a contact.
+type activity struct {
 	// Source is the source of the oldest activity, in the same terms as a contact's source.
 	Source      string
 	First, Last time.Time
@@ -42,8 +43,8 @@ SELECT DISTINCT ON (hash) hash, source, at, max(at) OVER (PARTITION BY hash) FRO
 // hashes. The result is keyed by the hash.
 func VisitorsActivity(
 	ctx context.Context, tx *db.Tx, of publicid.Organization, hashes [][]byte, before time.Time,
-) (map[string]Activity, error) {
-	found := map[string]Activity{}
+) (map[string]activity, error) {
+	found := map[string]activity{}
 	rows, err := tx.QueryContext(ctx, visitorsActivitySQL, of, hashes, before)
 	if err != nil {
 		return nil, errors.Wrap(err, "look for activity")
@@ -51,7 +52,7 @@ func VisitorsActivity(
 	defer func() { _ = rows.Close() }()
 	for rows.Next() {
 		var hash []byte
-		var a Activity
+		var a activity
 		if err := rows.Scan(&hash, &a.Source, &a.First, &a.Last); err != nil {
 			return nil, errors.Wrap(err, "read activity")
 		}
@@ -63,22 +64,9 @@ func VisitorsActivity(
 	return found, nil
 }
 
-// EndBackfill removes a contact's address from all backfills of the organization. It waits for a
-// page that is processing the address.
-func EndBackfill(ctx context.Context, tx *db.Tx, of *db.Contact) error {
-	if of.EmailHash == nil {
-		return nil
-	}
-	_, err := tx.ExecContext(ctx, `DELETE FROM backfill_addresses WHERE organization_id = $1 AND email_hash = $2`, of.OrganizationID, *of.EmailHash)
-	if err != nil {
-		return errors.Wrap(err, "remove the address from backfills")
-	}
-	return nil
-}
-
-// LeftOfBackfill counts the addresses that a backfill, of any organization, has not processed yet.
-func (s *Store) LeftOfBackfill(ctx context.Context, id publicid.ContactBackfill) (n int, err error) {
-	err = s.pool.QueryRow(ctx, `SELECT count(*)::int FROM backfill_addresses WHERE backfill_id = $1`, id.UUID().String()).Scan(&n)
+// leftOfBackfill counts the addresses that a backfill, of any organization, has not processed yet.
+func leftOfBackfill(ctx context.Context, s *store.Store, id publicid.ContactBackfill) (n int, err error) {
+	err = s.Pool().QueryRow(ctx, `SELECT count(*)::int FROM backfill_addresses WHERE backfill_id = $1`, id.UUID().String()).Scan(&n)
 	if err != nil {
 		return 0, errors.Wrap(err, "count the remaining addresses of a backfill")
 	}

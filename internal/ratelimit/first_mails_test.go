@@ -1,4 +1,4 @@
-package store_test
+package ratelimit_test
 
 import (
 	"encoding/binary"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"earshot/internal/ratelimit"
 	"earshot/internal/store"
 	"earshot/internal/testkit"
 	"earshot/internal/testkit/fixture"
@@ -29,7 +30,7 @@ func TestAnOrganizationBeginsSoManyFirstEMailsAnHourFromAllProcessesTogether(t *
 			if i%2 == 0 {
 				process = there
 			}
-			at, err := process.TakeFirstMailSlot(store.WithOrganization(t.Context(), ours.Organization), binary.BigEndian.AppendUint32(nil, uint32(i)), perHour)
+			at, err := ratelimit.TakeFirstMailSlot(store.WithOrganization(t.Context(), ours.Organization), process, binary.BigEndian.AppendUint32(nil, uint32(i)), perHour)
 			mu.Lock()
 			defer mu.Unlock()
 			if err == nil {
@@ -47,11 +48,11 @@ func TestAnOrganizationBeginsSoManyFirstEMailsAnHourFromAllProcessesTogether(t *
 
 	ctx := store.WithOrganization(t.Context(), ours.Organization)
 	for i, first := range slots {
-		again, err := there.TakeFirstMailSlot(ctx, binary.BigEndian.AppendUint32(nil, uint32(i)), perHour)
+		again, err := ratelimit.TakeFirstMailSlot(ctx, there, binary.BigEndian.AppendUint32(nil, uint32(i)), perHour)
 		require.NoError(t, err)
 		require.Equal(t, first, again, "an address has one slot")
 	}
-	other, err := here.TakeFirstMailSlot(store.WithOrganization(t.Context(), theirs.Organization), []byte("x"), perHour)
+	other, err := ratelimit.TakeFirstMailSlot(store.WithOrganization(t.Context(), theirs.Organization), here, []byte("x"), perHour)
 	require.NoError(t, err)
 	require.WithinDuration(t, time.Now(), other, time.Minute, "another organization has slots of its own")
 }

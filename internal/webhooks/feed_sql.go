@@ -1,4 +1,4 @@
-package store
+package webhooks
 
 import (
 	"context"
@@ -7,23 +7,24 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"earshot/internal/publicid"
+	"earshot/internal/store"
 )
 
-// Feed is the range of an organization's event numbers: from Removed+1 to Last.
-type Feed struct{ Last, Removed int64 }
+// feed is the range of an organization's event numbers: from Removed+1 to Last.
+type feed struct{ Last, Removed int64 }
 
 const feedsSQL = `SELECT organization_id, last, removed FROM event_sequences WHERE organization_id = ANY ($1)`
 
-// Feeds returns the ranges of event numbers of organizations. It leaves out organizations without
+// feeds returns the ranges of event numbers of organizations. It leaves out organizations without
 // events.
-func (s *Store) Feeds(ctx context.Context, of []publicid.Organization) (map[publicid.Organization]Feed, error) {
-	rows, err := s.pool.Query(ctx, feedsSQL, UUIDs(of))
+func feeds(ctx context.Context, s *store.Store, of []publicid.Organization) (map[publicid.Organization]feed, error) {
+	rows, err := s.Pool().Query(ctx, feedsSQL, store.UUIDs(of))
 	if err != nil {
 		return nil, errors.Wrap(err, "look for the feeds")
 	}
-	found := make(map[publicid.Organization]Feed, len(of))
+	found := make(map[publicid.Organization]feed, len(of))
 	var id publicid.Organization
-	var feed Feed
+	var feed feed
 	_, err = pgx.ForEachRow(rows, []any{&id, &feed.Last, &feed.Removed}, func() error {
 		found[id] = feed
 		return nil

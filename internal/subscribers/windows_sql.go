@@ -1,4 +1,4 @@
-package store
+package subscribers
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 
 	"earshot/ent/db"
 	"earshot/internal/publicid"
+	"earshot/internal/store"
 )
 
 // This file has the SQL of the e-mails to end-users. A recipient is identified by a hash of the
@@ -57,9 +58,9 @@ WHERE u.organization_id = $1 AND u.digest_id = $2`
 	byMemberSQL = `EXISTS (SELECT FROM users w WHERE w.organization_id = $1 AND w.id = k.author_user_id AND w.kind = 'member')`
 )
 
-// EndWindow collects an organization's updates for end-users into a digest, with an e-mail for each
+// endWindow collects an organization's updates for end-users into a digest, with an e-mail for each
 // recipient.
-func EndWindow(ctx context.Context, tx *db.Tx, of publicid.Organization, digest uuid.UUID) error {
+func endWindow(ctx context.Context, tx *db.Tx, of publicid.Organization, digest uuid.UUID) error {
 	for _, statement := range endWindowSQL {
 		if _, err := tx.ExecContext(ctx, statement, of, digest); err != nil {
 			return errors.Wrap(err, "end the window")
@@ -68,8 +69,8 @@ func EndWindow(ctx context.Context, tx *db.Tx, of publicid.Organization, digest 
 	return nil
 }
 
-// RemoveTold removes the updates of digests that have no e-mails left to send.
-func RemoveTold(ctx context.Context, tx *db.Tx, of publicid.Organization) error {
+// removeTold removes the updates of digests that have no e-mails left to send.
+func removeTold(ctx context.Context, tx *db.Tx, of publicid.Organization) error {
 	_, err := tx.ExecContext(ctx, `DELETE FROM subscriber_updates u WHERE u.organization_id = $1 AND u.digest_id IS NOT NULL
   AND NOT EXISTS (SELECT FROM subscriber_mails m WHERE m.digest_id = u.digest_id)`, of)
 	if err != nil {
@@ -78,8 +79,8 @@ func RemoveTold(ctx context.Context, tx *db.Tx, of publicid.Organization) error 
 	return nil
 }
 
-// PendingMail is an e-mail to an end-user that a worker has taken to send it.
-type PendingMail struct {
+// pendingMail is an e-mail to an end-user that a worker has taken to send it.
+type pendingMail struct {
 	ID        publicid.SubscriberMail
 	Digest    uuid.UUID
 	EmailHash []byte
@@ -91,18 +92,18 @@ UPDATE subscriber_mails SET due_at = now() + make_interval(secs => $2) WHERE id 
   SELECT id FROM subscriber_mails WHERE organization_id = $1 AND due_at <= now() ORDER BY due_at, id LIMIT 1 FOR UPDATE SKIP LOCKED)
 RETURNING id, digest_id, email_hash, created_at`
 
-// TakeMail takes a due e-mail of the organization in the context, or returns nil if none is due. No
+// takeMail takes a due e-mail of the organization in the context, or returns nil if none is due. No
 // other worker takes the e-mail until the lease ends.
-func (s *Store) TakeMail(ctx context.Context, lease time.Duration) (*PendingMail, error) {
-	of, err := organizationOf(ctx, db.TypeSubscriberMail)
+func takeMail(ctx context.Context, s *store.Store, lease time.Duration) (*pendingMail, error) {
+	of, err := store.OrganizationOf(ctx, db.TypeSubscriberMail)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := s.pool.Query(ctx, takeMailSQL, of, lease.Seconds())
+	rows, err := s.Pool().Query(ctx, takeMailSQL, of, lease.Seconds())
 	if err != nil {
 		return nil, errors.Wrap(err, "take an e-mail to send it")
 	}
-	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (m PendingMail, err error) {
+	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (m pendingMail, err error) {
 		return m, row.Scan(&m.ID, &m.Digest, &m.EmailHash, &m.CreatedAt)
 	})
 	if err != nil {
@@ -114,8 +115,8 @@ func (s *Store) TakeMail(ctx context.Context, lease time.Duration) (*PendingMail
 	return &found[0], nil
 }
 
-// MovedPost is a post whose status has changed.
-type MovedPost struct {
+// movedPost is a post whose status has changed.
+type movedPost struct {
 	Title, Slug, Board, Status string
 }
 
@@ -128,16 +129,16 @@ const movedPostsSQL = `SELECT p.title, p.slug, b.slug, u.status FROM ` + readabl
     SELECT FROM users g WHERE g.organization_id = $1 AND g.id = p.author_user_id AND g.kind = 'guest' AND g.email_hash = $3))
 ORDER BY p.id DESC LIMIT $4`
 
-// MovedPosts returns the posts of a digest that the recipient wrote, voted for or commented on, and
+// movedPosts returns the posts of a digest that the recipient wrote, voted for or commented on, and
 // that everybody can read now. The organization is the one of the context.
-func (s *Store) MovedPosts(ctx context.Context, m *PendingMail, limit int) ([]MovedPost, error) {
-	return mailed(ctx, s, movedPostsSQL, m, func(row pgx.CollectableRow) (p MovedPost, err error) {
+func movedPosts(ctx context.Context, s *store.Store, m *pendingMail, limit int) ([]movedPost, error) {
+	return mailed(ctx, s, movedPostsSQL, m, func(row pgx.CollectableRow) (p movedPost, err error) {
 		return p, row.Scan(&p.Title, &p.Slug, &p.Board, &p.Status)
 	}, m.EmailHash, limit)
 }
 
-// PublishedEntry is an entry of a changelog that was published.
-type PublishedEntry struct {
+// publishedEntry is an entry of a changelog that was published.
+type publishedEntry struct {
 	Title, Slug, Board string
 	Version            *string
 }
@@ -147,19 +148,19 @@ JOIN changelog_entries e ON e.organization_id = $1 AND e.id = u.entry_id AND e.s
 JOIN boards b ON b.organization_id = $1 AND b.id = e.board_id AND b.public AND b.show_changelog
 WHERE u.organization_id = $1 AND u.digest_id = $2 ORDER BY e.published_at DESC, e.id DESC LIMIT $3`
 
-// PublishedEntries returns the entries of a digest that everybody can read now.
-func (s *Store) PublishedEntries(ctx context.Context, m *PendingMail, limit int) ([]PublishedEntry, error) {
-	return mailed(ctx, s, publishedEntriesSQL, m, func(row pgx.CollectableRow) (e PublishedEntry, err error) {
+// publishedEntries returns the entries of a digest that everybody can read now.
+func publishedEntries(ctx context.Context, s *store.Store, m *pendingMail, limit int) ([]publishedEntry, error) {
+	return mailed(ctx, s, publishedEntriesSQL, m, func(row pgx.CollectableRow) (e publishedEntry, err error) {
 		return e, row.Scan(&e.Title, &e.Slug, &e.Board, &e.Version)
 	}, limit)
 }
 
-func mailed[T any](ctx context.Context, s *Store, query string, m *PendingMail, read pgx.RowToFunc[T], args ...any) ([]T, error) {
-	of, err := organizationOf(ctx, db.TypeSubscriberUpdate)
+func mailed[T any](ctx context.Context, s *store.Store, query string, m *pendingMail, read pgx.RowToFunc[T], args ...any) ([]T, error) {
+	of, err := store.OrganizationOf(ctx, db.TypeSubscriberUpdate)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := s.pool.Query(ctx, query, append([]any{of, m.Digest}, args...)...)
+	rows, err := s.Pool().Query(ctx, query, append([]any{of, m.Digest}, args...)...)
 	if err != nil {
 		return nil, errors.Wrap(err, "look for the updates of an e-mail")
 	}

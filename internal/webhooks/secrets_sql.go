@@ -1,4 +1,4 @@
-package store
+package webhooks
 
 import (
 	"context"
@@ -8,15 +8,16 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"earshot/internal/publicid"
+	"earshot/internal/store"
 )
 
 // This file reads and replaces sealed values of all organizations, for an operator who rotates keys.
 // It never opens them.
 
-// Sealed holds the sealed values of a webhook's row. Former is the previous secret while a rotation
+// sealed holds the sealed values of a webhook's row. Former is the previous secret while a rotation
 // of the webhook's secret goes on. In a row from before URLs were sealed, URLSealed is empty and URL
 // is complete.
-type Sealed struct {
+type sealed struct {
 	Webhook                   publicid.Webhook
 	Secret, Former, URLSealed []byte
 	URL                       string
@@ -33,14 +34,14 @@ SELECT id, secret_sealed, former_secret_sealed, url_sealed, url FROM webhooks
 WHERE ` + notSealedWith + ` AND id > $2::uuid
 ORDER BY id LIMIT $3`
 
-// StaleSecrets returns rows with a value that is not sealed with the key, in the order of their ids.
+// staleSecrets returns rows with a value that is not sealed with the key, in the order of their ids.
 // The page begins after last, the last row of the page before. The zero id is for the first page.
-func (s *Store) StaleSecrets(ctx context.Context, key string, last publicid.Webhook, limit int) ([]Sealed, error) {
-	rows, err := s.pool.Query(ctx, staleSecretsSQL, key, last.UUID().String(), limit)
+func staleSecrets(ctx context.Context, s *store.Store, key string, last publicid.Webhook, limit int) ([]sealed, error) {
+	rows, err := s.Pool().Query(ctx, staleSecretsSQL, key, last.UUID().String(), limit)
 	if err != nil {
 		return nil, errors.Wrap(err, "find webhooks that are sealed with another key")
 	}
-	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (r Sealed, err error) {
+	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (r sealed, err error) {
 		return r, row.Scan(&r.Webhook, &r.Secret, &r.Former, &r.URLSealed, &r.URL)
 	})
 	if err != nil {
@@ -53,12 +54,12 @@ const resealSQL = `
 UPDATE webhooks SET secret_sealed = $6, former_secret_sealed = $7, url_sealed = $8, url = $9
 WHERE id = $1 AND secret_sealed = $2 AND former_secret_sealed IS NOT DISTINCT FROM $3 AND url_sealed IS NOT DISTINCT FROM $4 AND url = $5`
 
-// Reseal replaces the old values with the new ones, in one short transaction. It skips a row that no
+// reseal replaces the old values with the new ones, in one short transaction. It skips a row that no
 // longer has the old values. It returns how many rows it changed. Both lists are of the same
 // webhooks, in the order of their ids.
-func (s *Store) Reseal(ctx context.Context, old, fresh []Sealed) (int, error) {
+func reseal(ctx context.Context, s *store.Store, old, fresh []sealed) (int, error) {
 	changed := 0
-	err := Again(func() error {
+	err := store.Again(func() error {
 		changed = 0
 		var batch pgx.Batch
 		for i, o := range old {
@@ -66,7 +67,7 @@ func (s *Store) Reseal(ctx context.Context, old, fresh []Sealed) (int, error) {
 			batch.Queue(resealSQL, o.Webhook.UUID().String(), o.Secret, o.Former, o.URLSealed, o.URL, n.Secret, n.Former, n.URLSealed, n.URL).
 				Exec(func(tag pgconn.CommandTag) error { changed += int(tag.RowsAffected()); return nil })
 		}
-		return s.pool.SendBatch(ctx, &batch).Close()
+		return s.Pool().SendBatch(ctx, &batch).Close()
 	})
 	if err != nil {
 		return 0, errors.Wrap(err, "seal anew")
@@ -79,8 +80,8 @@ UPDATE webhooks SET former_secret_sealed = NULL, former_secret_until = NULL WHER
   SELECT id FROM webhooks WHERE former_secret_until <= now() FOR NO KEY UPDATE SKIP LOCKED)`
 
 // ForgetFormerSecrets removes the former secrets of webhooks whose rotation is over.
-func (s *Store) ForgetFormerSecrets(ctx context.Context) error {
-	if _, err := s.pool.Exec(ctx, forgetFormerSQL); err != nil {
+func ForgetFormerSecrets(ctx context.Context, s *store.Store) error {
+	if _, err := s.Pool().Exec(ctx, forgetFormerSQL); err != nil {
 		return errors.Wrap(err, "forget secrets that were replaced")
 	}
 	return nil
@@ -88,10 +89,10 @@ func (s *Store) ForgetFormerSecrets(ctx context.Context) error {
 
 const countStaleSQL = `SELECT count(*) FROM webhooks WHERE ` + notSealedWith
 
-// CountStaleSecrets counts the rows with a value that is not sealed with the key.
-func (s *Store) CountStaleSecrets(ctx context.Context, key string) (int, error) {
+// countStaleSecrets counts the rows with a value that is not sealed with the key.
+func countStaleSecrets(ctx context.Context, s *store.Store, key string) (int, error) {
 	var n int
-	if err := s.pool.QueryRow(ctx, countStaleSQL, key).Scan(&n); err != nil {
+	if err := s.Pool().QueryRow(ctx, countStaleSQL, key).Scan(&n); err != nil {
 		return 0, errors.Wrap(err, "count webhooks that are sealed with another key")
 	}
 	return n, nil
@@ -115,8 +116,8 @@ SELECT key, count(DISTINCT webhook), count(DISTINCT widget), count(submission) F
 ) used GROUP BY key ORDER BY key`
 
 // KeyUses returns the keys that the database needs, in the order of their names.
-func (s *Store) KeyUses(ctx context.Context) ([]KeyUse, error) {
-	rows, err := s.pool.Query(ctx, keyUseSQL)
+func KeyUses(ctx context.Context, s *store.Store) ([]KeyUse, error) {
+	rows, err := s.Pool().Query(ctx, keyUseSQL)
 	if err != nil {
 		return nil, errors.Wrap(err, "count webhooks by key")
 	}

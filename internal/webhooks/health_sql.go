@@ -1,4 +1,4 @@
-package store
+package webhooks
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"github.com/go-faster/errors"
 
 	"earshot/internal/publicid"
+	"earshot/internal/store"
 )
 
 // MostInHealth is the most deliveries that WebhookHealth reads, of the recent ones and of the
@@ -14,21 +15,21 @@ import (
 // long.
 const MostInHealth = 10_000
 
-// WebhookHealth has the outcomes of a webhook's deliveries that were created since a time, and its
+// webhookHealth has the outcomes of a webhook's deliveries that were created since a time, and its
 // pending deliveries.
-type WebhookHealth struct {
+type webhookHealth struct {
 	Since                       time.Time
 	Delivered, Failed, Attempts int
 	// AttemptDuration is of the last attempt of each delivery. TimeToDelivery is from the creation
 	// of each successful delivery to its success.
-	AttemptDuration, TimeToDelivery Percentiles
+	AttemptDuration, TimeToDelivery percentiles
 	// Pending counts the pending deliveries of any age, up to MostInHealth.
 	Pending         int
 	OldestPendingAt *time.Time
 }
 
-// Percentiles are in milliseconds, or nil without deliveries.
-type Percentiles struct{ P50, P95 *int }
+// percentiles are in milliseconds, or nil without deliveries.
+type percentiles struct{ P50, P95 *int }
 
 // The statement asks for recent deliveries as a range of the index that begins with the webhook, and
 // in the order of that index. For a webhook with many deliveries, Postgres would otherwise choose an
@@ -57,12 +58,12 @@ FROM lasted`
 
 // WebhookHealth reads a webhook's deliveries since a time. If there are more than MostInHealth, it
 // reads the newest of them.
-func (s *Store) WebhookHealth(
-	ctx context.Context, organization publicid.Organization, webhook publicid.Webhook, since time.Time,
-) (h WebhookHealth, err error) {
+func WebhookHealth(
+	ctx context.Context, s *store.Store, organization publicid.Organization, webhook publicid.Webhook, since time.Time,
+) (h webhookHealth, err error) {
 	h.Since = since
 	var oldest *time.Time
-	err = s.pool.QueryRow(ctx, webhookHealthSQL,
+	err = s.Pool().QueryRow(ctx, webhookHealthSQL,
 		organization.UUID(), webhook.UUID(), publicid.DeliveryAt(since).UUID(), MostInHealth,
 	).Scan(&oldest, &h.Delivered, &h.Failed, &h.Attempts, &h.AttemptDuration.P50, &h.AttemptDuration.P95,
 		&h.TimeToDelivery.P50, &h.TimeToDelivery.P95, &h.Pending, &h.OldestPendingAt)

@@ -1,4 +1,4 @@
-package store
+package feedback
 
 import (
 	"context"
@@ -7,10 +7,11 @@ import (
 
 	"earshot/ent/db"
 	"earshot/internal/publicid"
+	"earshot/internal/store"
 )
 
 // There reports which of a list's board, contact and tags exist in an organization.
-type There struct {
+type filterTargets struct {
 	Board bool
 	// Contact is also true if the list is not filtered by a contact.
 	Contact bool
@@ -23,14 +24,14 @@ SELECT EXISTS (SELECT FROM boards WHERE organization_id = $1 AND id = $2),
   $3::uuid IS NULL OR EXISTS (SELECT FROM contacts WHERE organization_id = $1 AND id = $3),
   (SELECT count(*) FROM tags WHERE organization_id = $1 AND id = ANY ($4))`
 
-// WhatIsThere looks for a board, and for the contact and tags of a filter of its posts, in the
+// lookUpFilter looks for a board, and for the contact and tags of a filter of its posts, in the
 // organization of the context.
-func (s *Store) WhatIsThere(ctx context.Context, on publicid.Board, contact *publicid.Contact, tags []publicid.Tag) (t There, err error) {
-	of, err := organizationOf(ctx, db.TypeBoard)
+func lookUpFilter(ctx context.Context, s *store.Store, on publicid.Board, contact *publicid.Contact, tags []publicid.Tag) (t filterTargets, err error) {
+	of, err := store.OrganizationOf(ctx, db.TypeBoard)
 	if err != nil {
 		return t, err
 	}
-	if err := s.pool.QueryRow(ctx, thereSQL, of, on, contact, tags).Scan(&t.Board, &t.Contact, &t.Tags); err != nil {
+	if err := s.Pool().QueryRow(ctx, thereSQL, of, on, contact, tags).Scan(&t.Board, &t.Contact, &t.Tags); err != nil {
 		return t, errors.Wrap(err, "look for the board, contact and tags of a list")
 	}
 	return t, nil

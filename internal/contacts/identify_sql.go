@@ -1,4 +1,4 @@
-package store
+package contacts
 
 import (
 	"bytes"
@@ -20,6 +20,7 @@ import (
 	"earshot/ent/db"
 	"earshot/ent/db/contact"
 	"earshot/internal/publicid"
+	"earshot/internal/store"
 )
 
 // The columns are listed by name, because a newer schema may have more of them.
@@ -58,15 +59,15 @@ SELECT %s FROM there LEFT JOIN seen ON id = there_id`
 // It is one statement, because identifying known contacts is the most frequent call of integrators.
 // Ent would need a transaction for each contact. The time only advances, even if the clock of
 // another process is behind.
-func (s *Store) SeeContacts(
-	ctx context.Context, of publicid.Organization, ids []string, at time.Time, told []string, most int,
+func SeeContacts(
+	ctx context.Context, s *store.Store, of publicid.Organization, ids []string, at time.Time, told []string, most int,
 ) (seen []*db.Contact, incomplete []string, err error) {
-	conn, err := s.acquire(ctx)
+	conn, err := s.Acquire(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer conn.Release()
-	rows, err := conn.Query(ctx, fmt.Sprintf(seeSQL, complete(told, most), contactColumns, seenColumns), UUID(of), ids, at)
+	rows, err := conn.Query(ctx, fmt.Sprintf(seeSQL, complete(told, most), contactColumns, seenColumns), store.UUID(of), ids, at)
 	if err != nil {
 		return nil, nil, errors.Wrap(err, "note that contacts were seen")
 	}
@@ -130,7 +131,7 @@ func LockContacts(
 	ctx context.Context, tx *db.Tx, of publicid.Organization, ids []string, most int, skipHeld bool,
 ) ([]*FoundContact, error) {
 	var found []*FoundContact
-	if err := scanAll(ctx, tx, &found, fmt.Sprintf(lockContactsSQL, skipLocked(skipHeld)), of, ids, most); err != nil {
+	if err := scanAll(ctx, tx, &found, fmt.Sprintf(lockContactsSQL, store.SkipLocked(skipHeld)), of, ids, most); err != nil {
 		return nil, errors.Wrap(err, "lock the contacts")
 	}
 	return found, nil
@@ -138,7 +139,7 @@ func LockContacts(
 
 // scanAll runs a query and appends its rows to the slice into points to.
 func scanAll(ctx context.Context, tx *db.Tx, into any, query string, args ...any) error {
-	return look(ctx, tx, func(rows pgx.Rows) error { return entsql.ScanSlice(columns{rows}, into) }, query, args...)
+	return store.Look(ctx, tx, func(rows pgx.Rows) error { return entsql.ScanSlice(columns{rows}, into) }, query, args...)
 }
 
 // columns are rows of pgx for the scanner of Ent.
@@ -194,7 +195,7 @@ func UpdateContacts(ctx context.Context, tx *db.Tx, of publicid.Organization, ro
 	}
 	delete(set, contact.FieldID)
 	if set[contact.FieldMrrCents] != "" || set[contact.FieldCurrency] != "" {
-		if err := CopyRevenues(ctx, tx, of, rows); err != nil {
+		if err := copyRevenues(ctx, tx, of, rows); err != nil {
 			return nil, err
 		}
 	}
@@ -211,9 +212,9 @@ func UpdateContacts(ctx context.Context, tx *db.Tx, of publicid.Organization, ro
 	return updated, nil
 }
 
-// CopyRevenues copies the next revenue of locked contacts to their votes, before UPDATE statements of
+// copyRevenues copies the next revenue of locked contacts to their votes, before UPDATE statements of
 // the single contacts do so. A row has the columns id, mrr_cents and currency of a contact.
-func CopyRevenues(ctx context.Context, tx *db.Tx, of publicid.Organization, rows []map[string]any) error {
+func copyRevenues(ctx context.Context, tx *db.Tx, of publicid.Organization, rows []map[string]any) error {
 	text, err := encodeRows(rows)
 	if err != nil {
 		return err

@@ -1,16 +1,15 @@
-package store
+package feedback
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/go-faster/errors"
 
 	"earshot/ent/db"
 	"earshot/internal/publicid"
+	"earshot/internal/store"
 )
 
 // This file has the statements of posts, votes and comments for which Ent has no call: they lock, read
@@ -22,8 +21,8 @@ type PostSlug struct {
 	Slug  string
 }
 
-// PostPlaces is the answer of KeepPostPlaces.
-type PostPlaces struct {
+// postPlaces is the answer of KeepPostPlaces.
+type postPlaces struct {
 	Boards   map[publicid.Board]bool
 	Contacts map[publicid.Contact]bool
 	// Taken are the slugs that live posts have.
@@ -58,16 +57,16 @@ SELECT board_id, NULL, slug FROM taken`
 // about to delete if skipHeld is set.
 func KeepPostPlaces(
 	ctx context.Context, tx *db.Tx, of publicid.Organization, slugs []PostSlug, contacts []publicid.Contact, skipHeld bool,
-) (*PostPlaces, error) {
+) (*postPlaces, error) {
 	boards, names := make([]publicid.Board, len(slugs)), make([]string, len(slugs))
 	for i, s := range slugs {
 		boards[i], names[i] = s.Board, s.Slug
 	}
-	found := &PostPlaces{map[publicid.Board]bool{}, map[publicid.Contact]bool{}, map[PostSlug]bool{}}
+	found := &postPlaces{map[publicid.Board]bool{}, map[publicid.Contact]bool{}, map[PostSlug]bool{}}
 	var board *publicid.Board
 	var contact *publicid.Contact
 	var slug *string
-	err := look(ctx, tx, eachRow([]any{&board, &contact, &slug}, func() {
+	err := store.Look(ctx, tx, store.EachRow([]any{&board, &contact, &slug}, func() {
 		switch {
 		case contact != nil:
 			found.Contacts[*contact] = true
@@ -76,7 +75,7 @@ func KeepPostPlaces(
 		default:
 			found.Boards[*board] = true
 		}
-	}), fmt.Sprintf(keepPostPlacesSQL, skipLocked(skipHeld)), of, UUIDs(boards), names, UUIDs(contacts))
+	}), fmt.Sprintf(keepPostPlacesSQL, store.SkipLocked(skipHeld)), of, store.UUIDs(boards), names, store.UUIDs(contacts))
 	if err != nil {
 		return nil, errors.Wrap(err, "keep the boards and contacts")
 	}
@@ -105,92 +104,14 @@ func LockVotables(
 ) (map[publicid.Post]*db.Post, error) {
 	found := make(map[publicid.Post]*db.Post, len(ids))
 	var p db.Post
-	err := look(ctx, tx, eachRow([]any{&p.ID, &p.OrganizationID, &p.BoardID, &p.Title, &p.Slug, &p.MergedIntoID}, func() {
+	err := store.Look(ctx, tx, store.EachRow([]any{&p.ID, &p.OrganizationID, &p.BoardID, &p.Title, &p.Slug, &p.MergedIntoID}, func() {
 		row := p
 		found[p.ID] = &row
-	}), fmt.Sprintf(lockVotablesSQL, skipLocked(skipHeld)), of, UUIDs(ids))
+	}), fmt.Sprintf(lockVotablesSQL, store.SkipLocked(skipHeld)), of, store.UUIDs(ids))
 	if err != nil {
 		return nil, errors.Wrap(err, "lock the posts")
 	}
 	return found, nil
-}
-
-// skipLocked is the end of a locking clause.
-func skipLocked(skipHeld bool) string {
-	if skipHeld {
-		return " SKIP LOCKED"
-	}
-	return ""
-}
-
-// VoteLook is a search for a person's votes on a post, by the ids and by the hashes of the address.
-type VoteLook struct {
-	Post    publicid.Post
-	Member  *publicid.User
-	Contact *publicid.Contact
-	Hashes  [][]byte
-}
-
-const (
-	voteLookColumns = "id, organization_id, post_id, user_id, contact_id, email_hash, created_at"
-	// maxTwins is more than the members of an organization who share an address.
-	maxTwins = 64
-)
-
-// Each branch has an index of its own. Two members may share an address, so a member's hash finds no
-// votes of other members. A contact's or a visitor's hash does, by the index of all hashes of the
-// organization: IS NOT DISTINCT FROM keeps Postgres from reading all votes on the post instead.
-var lookForVotesSQL = fmt.Sprintf(`
-SELECT w.place, v.* FROM unnest((SELECT $2::int[]), $3::uuid[], $4::uuid[], $5::uuid[], $6::bytea[], $7::bool[])
-  w(place, post_id, user_id, contact_id, email_hash, twins), LATERAL (
-  (SELECT %[1]s FROM votes WHERE organization_id = $1 AND post_id = w.post_id AND user_id = w.user_id LIMIT 1)
-  UNION ALL
-  (SELECT %[1]s FROM votes WHERE organization_id = $1 AND post_id = w.post_id AND contact_id = w.contact_id LIMIT 1)
-  UNION ALL
-  (SELECT %[1]s FROM votes WHERE organization_id = $1 AND post_id = w.post_id AND email_hash = w.email_hash AND user_id IS NULL LIMIT 1)
-  UNION ALL
-  (SELECT %[1]s FROM votes WHERE w.twins AND organization_id = $1 AND email_hash = w.email_hash
-    AND post_id IS NOT DISTINCT FROM w.post_id AND user_id IS NOT NULL LIMIT %[2]d)
-) v`, voteLookColumns, maxTwins)
-
-// LookForVotes returns the votes that each search finds, in the order of their ids.
-func LookForVotes(ctx context.Context, tx *db.Tx, of publicid.Organization, looks []VoteLook) ([][]*db.Vote, error) {
-	var places []int32
-	var posts, members, contacts uuidArray
-	var hashes [][]byte
-	var twins []bool
-	add := func(i int, l VoteLook, hash []byte) {
-		places, posts, hashes, twins = append(places, int32(i)), append(posts, UUID(l.Post)), append(hashes, hash), append(twins, l.Member == nil)
-		members, contacts = append(members, MaybeUUID(l.Member)), append(contacts, MaybeUUID(l.Contact))
-	}
-	for i, l := range looks {
-		if len(l.Hashes) == 0 {
-			add(i, l, nil)
-		}
-		for _, hash := range l.Hashes {
-			add(i, l, hash)
-		}
-	}
-	found := make([][]*db.Vote, len(looks))
-	var place int
-	var v db.Vote
-	err := look(ctx, tx, eachRow([]any{&place, &v.ID, &v.OrganizationID, &v.PostID, &v.UserID, &v.ContactID, &v.EmailHash, &v.CreatedAt}, func() {
-		row := v
-		found[place] = append(found[place], &row)
-	}), lookForVotesSQL, of, places, posts, members, contacts, hashes, twins)
-	if err != nil {
-		return nil, errors.Wrap(err, "look for votes")
-	}
-	for i, all := range found {
-		slices.SortFunc(all, func(a, b *db.Vote) int { return compareIDs(a.ID, b.ID) })
-		found[i] = slices.CompactFunc(all, func(a, b *db.Vote) bool { return a.ID == b.ID })
-	}
-	return found, nil
-}
-
-func compareIDs(a, b publicid.Vote) int {
-	left, right := a.UUID(), b.UUID()
-	return bytes.Compare(left[:], right[:])
 }
 
 // PostCount is a change of a post's counters. At is the time of the activity, or nil for none.
@@ -209,11 +130,11 @@ WHERE p.organization_id = $1 AND p.id = m.id`
 // CountOnPosts changes the counters of locked posts. Each post stands in counts once.
 func CountOnPosts(ctx context.Context, tx *db.Tx, of publicid.Organization, counts []PostCount) error {
 	n := len(counts)
-	ids, votes, comments, at := make(uuidArray, n), make([]int32, n), make([]int32, n), make([]*time.Time, n)
+	ids, votes, comments, at := make(store.UuidArray, n), make([]int32, n), make([]int32, n), make([]*time.Time, n)
 	for i, c := range counts {
-		ids[i], votes[i], comments[i], at[i] = UUID(c.Post), int32(c.Votes), int32(c.Comments), c.At
+		ids[i], votes[i], comments[i], at[i] = store.UUID(c.Post), int32(c.Votes), int32(c.Comments), c.At
 	}
-	if _, err := tx.ExecContext(WithCommit(ctx), countOnPostsSQL, of, ids, votes, comments, at); err != nil {
+	if _, err := tx.ExecContext(store.WithCommit(ctx), countOnPostsSQL, of, ids, votes, comments, at); err != nil {
 		return errors.Wrap(err, "count on the posts")
 	}
 	return nil

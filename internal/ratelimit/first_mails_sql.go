@@ -1,4 +1,4 @@
-package store
+package ratelimit
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"earshot/ent/db"
+	"earshot/internal/store"
 )
 
 // This file limits the number of strangers that an organization e-mails. An address that only an
@@ -19,12 +20,12 @@ import (
 
 // FirstMailSlot is the time at which the slot of an address begins, in the organization of the
 // context. It is zero if the address has no slot.
-func (s *Store) FirstMailSlot(ctx context.Context, hash []byte) (at time.Time, err error) {
-	of, err := organizationOf(ctx, db.TypeSubscriberMail)
+func FirstMailSlot(ctx context.Context, s *store.Store, hash []byte) (at time.Time, err error) {
+	of, err := store.OrganizationOf(ctx, db.TypeSubscriberMail)
 	if err != nil {
 		return at, err
 	}
-	err = s.pool.QueryRow(ctx, `SELECT slot_at FROM first_mails WHERE organization_id = $1 AND email_hash = $2`, of, hash).Scan(&at)
+	err = s.Pool().QueryRow(ctx, `SELECT slot_at FROM first_mails WHERE organization_id = $1 AND email_hash = $2`, of, hash).Scan(&at)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return time.Time{}, nil
 	}
@@ -45,13 +46,13 @@ RETURNING slot_at`
 
 // TakeFirstMailSlot gives an address a slot in the organization of the context, or returns its
 // existing slot. At most perHour slots begin within an hour.
-func (s *Store) TakeFirstMailSlot(ctx context.Context, hash []byte, perHour int) (at time.Time, err error) {
-	of, err := organizationOf(ctx, db.TypeSubscriberMail)
+func TakeFirstMailSlot(ctx context.Context, s *store.Store, hash []byte, perHour int) (at time.Time, err error) {
+	of, err := store.OrganizationOf(ctx, db.TypeSubscriberMail)
 	if err != nil {
 		return at, err
 	}
-	err = Again(func() error {
-		return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+	err = store.Again(func() error {
+		return pgx.BeginFunc(ctx, s.Pool(), func(tx pgx.Tx) error {
 			// The lock serializes transactions, so that two of them can't both take the last slot
 			// of an hour.
 			_, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended('first mails ' || $1::text, 0))`, of.UUID().String())

@@ -1,4 +1,4 @@
-package store
+package feedback
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 
 	"earshot/ent/db"
 	"earshot/internal/publicid"
+	"earshot/internal/store"
 )
 
 // A conflict may be on the contact or on the address hash.
@@ -14,17 +15,17 @@ const insertGuestSQL = `
 INSERT INTO users (id, organization_id, email, name, role, kind, contact_id, email_hash, created_at, updated_at)
 VALUES ($1, $2, $3, '', NULL, 'guest', $4, $5, $6, $6) ON CONFLICT DO NOTHING`
 
-// InsertGuest makes a person a guest of the organization: a contact, or a person who is known only
+// insertGuest makes a person a guest of the organization: a contact, or a person who is known only
 // by an address hash. If another transaction inserts a guest for the same contact or address, it
 // waits for that transaction and inserts nothing.
-func InsertGuest(
+func insertGuest(
 	ctx context.Context, tx *db.Tx, in publicid.Organization, id publicid.User, contact *publicid.Contact, hash *[]byte,
 ) error {
 	var address []byte
 	if hash != nil {
 		address = *hash
 	}
-	if _, err := tx.ExecContext(ctx, insertGuestSQL, id, in, id.String(), contact, address, Now()); err != nil {
+	if _, err := tx.ExecContext(ctx, insertGuestSQL, id, in, id.String(), contact, address, store.Now()); err != nil {
 		return errors.Wrap(err, "insert the guest")
 	}
 	return nil
