@@ -14,10 +14,10 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/stretchr/testify/require"
 
+	"earshot/internal/change"
 	"earshot/internal/config"
 	"earshot/internal/event"
 	"earshot/internal/send"
-	"earshot/internal/store"
 	"earshot/internal/testkit/apptest"
 	"earshot/internal/webhooks"
 	"earshot/webhook"
@@ -103,7 +103,7 @@ func TestTheGuideHasTheLimitsOfTheContractAndOfTheCode(t *testing.T) {
 
 	key := limit("IdempotencyKeyParam")
 	require.Contains(t, text(t, "idempotency"), fmt.Sprintf("%d to %d characters", key.MinLength, *key.MaxLength))
-	require.Contains(t, text(t, "idempotency"), fmt.Sprintf("%d hours", int(store.IdempotencyRetention.Hours())))
+	require.Contains(t, text(t, "idempotency"), fmt.Sprintf("%d hours", int(change.IdempotencyRetention.Hours())))
 
 	days := func(schema string) int {
 		return int(*c.Components.Schemas[schema].Value.Properties["overlapSeconds"].Value.Max) / (24 * 60 * 60)

@@ -15,6 +15,7 @@ import (
 	"earshot/internal/access"
 	"earshot/internal/change"
 	"earshot/internal/config"
+	"earshot/internal/migrate"
 	"earshot/internal/publicid"
 	"earshot/internal/seal"
 	"earshot/internal/send"
@@ -95,7 +96,7 @@ func withBox(open func() (*seal.Box, error), run command) func(*cobra.Command, [
 			return err
 		}
 		defer a.Close()
-		if err := a.store.CheckSchema(cmd.Context()); err != nil {
+		if err := migrate.CheckSchema(cmd.Context(), a.store); err != nil {
 			return err
 		}
 		return run(cmd, args, a)

@@ -18,6 +18,7 @@ import (
 	"earshot/internal/app"
 	"earshot/internal/config"
 	"earshot/internal/memory"
+	"earshot/internal/migrate"
 	"earshot/internal/store"
 	"earshot/internal/telemetry"
 	"earshot/mcp"
@@ -74,7 +75,7 @@ func readiness(r role) any {
 	base := func(s *store.Store, temporal *dispatch.Connection) []api.Check {
 		return []api.Check{
 			{Name: "postgres", Run: s.Ping},
-			{Name: "schema", Run: s.CheckSchema},
+			{Name: "schema", Run: func(ctx context.Context) error { return migrate.CheckSchema(ctx, s) }},
 			{Name: "temporal", Run: func(ctx context.Context) error {
 				c, err := temporal.Client(ctx)
 				if err != nil {
@@ -142,8 +143,8 @@ func start(ctx context.Context, service *fx.App) error {
 
 // plainly strips fx's list of constructors from an error and returns the cause.
 func plainly(err error) error {
-	if errors.Is(err, store.ErrSchemaBehind) {
-		return store.ErrSchemaBehind
+	if errors.Is(err, migrate.ErrSchemaBehind) {
+		return migrate.ErrSchemaBehind
 	}
 	return errors.Wrap(err, "run the service")
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"earshot/ent/migrations"
+	"earshot/internal/migrate"
 	"earshot/internal/store"
 )
 
@@ -49,7 +50,7 @@ func newMigrateUpCommand(asJSON *bool) *cobra.Command {
 			"other. Repeating the command is harmless, and completes an interrupted run. It reports its waits on stderr.",
 		Args: cobra.NoArgs,
 		RunE: withStore(func(cmd *cobra.Command, s *store.Store) error {
-			applied, err := s.MigrateFrom(cmd.Context(), migrations.FS, func(line string) {
+			applied, err := migrate.UpFrom(cmd.Context(), s, migrations.FS, func(line string) {
 				fmt.Fprintln(cmd.ErrOrStderr(), line)
 			})
 			if *asJSON && err == nil {
@@ -73,7 +74,7 @@ func newMigrateStatusCommand(asJSON *bool) *cobra.Command {
 		Long:  "Shows which migrations the database has, since when, and which it lacks. It changes nothing.",
 		Args:  cobra.NoArgs,
 		RunE: withStore(func(cmd *cobra.Command, s *store.Store) error {
-			all, err := s.Migrations(cmd.Context())
+			all, err := migrate.Status(cmd.Context(), s)
 			if err != nil {
 				return err
 			}
@@ -100,7 +101,7 @@ type migrationStatus struct {
 	AppliedAt *time.Time `json:"appliedAt"`
 }
 
-func statusOf(all []store.Migration) schemaStatus {
+func statusOf(all []migrate.Migration) schemaStatus {
 	s := schemaStatus{Migrations: []migrationStatus{}}
 	for _, m := range all {
 		if m.Pending() {
@@ -113,7 +114,7 @@ func statusOf(all []store.Migration) schemaStatus {
 	return s
 }
 
-func showStatus(w io.Writer, all []store.Migration) error {
+func showStatus(w io.Writer, all []migrate.Migration) error {
 	s := statusOf(all)
 	switch {
 	case s.Pending == 0:

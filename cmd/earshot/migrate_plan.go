@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"earshot/ent/migrations"
-	"earshot/internal/migration"
+	"earshot/internal/migrate"
 	"earshot/internal/store"
 )
 
@@ -51,14 +51,14 @@ type plannedStatement struct {
 // plannedEffect describes the effect of a statement on a table and the table's size in this
 // database. A table that an earlier migration of the plan creates has no size yet.
 type plannedEffect struct {
-	migration.Effect
+	migrate.Effect
 	Waits string `json:"waits"`
 	Bytes int64  `json:"bytes"`
 	Rows  int64  `json:"estimatedRows"`
 }
 
 func planOf(cmd *cobra.Command, s *store.Store) ([]plannedMigration, error) {
-	all, err := s.Migrations(cmd.Context())
+	all, err := migrate.Status(cmd.Context(), s)
 	if err != nil {
 		return nil, err
 	}
@@ -66,15 +66,15 @@ func planOf(cmd *cobra.Command, s *store.Store) ([]plannedMigration, error) {
 	for _, m := range all {
 		pending[m.Name] = m.Pending()
 	}
-	sizes, err := s.TableSizes(cmd.Context())
+	sizes, err := migrate.TableSizes(cmd.Context(), s)
 	if err != nil {
 		return nil, err
 	}
-	files, err := migration.Files(migrations.FS)
+	files, err := migrate.Files(migrations.FS)
 	if err != nil {
 		return nil, err
 	}
-	effects, err := migration.Recorded()
+	effects, err := migrate.Recorded()
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +95,7 @@ func planOf(cmd *cobra.Command, s *store.Store) ([]plannedMigration, error) {
 	return plan, nil
 }
 
-func planned(sql string, effects []migration.Effect, sizes map[string]store.TableSize) plannedStatement {
+func planned(sql string, effects []migrate.Effect, sizes map[string]migrate.TableSize) plannedStatement {
 	p := plannedStatement{SQL: sql, Tables: []plannedEffect{}}
 	for _, e := range effects {
 		size := sizes[e.Table]

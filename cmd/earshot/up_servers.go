@@ -13,6 +13,7 @@ import (
 
 	"earshot/internal/config"
 	"earshot/internal/devstack"
+	"earshot/internal/migrate"
 	"earshot/internal/seal"
 	"earshot/internal/searchattributes"
 )
@@ -89,7 +90,7 @@ func (u *up) migrate(ctx context.Context) (string, error) {
 		return "", err
 	}
 	defer a.Close()
-	applied, err := a.store.Migrate(ctx)
+	applied, err := migrate.Up(ctx, a.store)
 	if err != nil {
 		return "", err
 	}

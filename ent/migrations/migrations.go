@@ -14,7 +14,7 @@ import (
 var FS embed.FS
 
 // Effects lists the tables that each statement of the migrations locks, reads and rewrites.
-// internal/migration observes and records them on a real Postgres.
+// internal/migrate/authoring observes and records them on a real Postgres.
 //
 //go:embed effects.json
 var Effects []byte

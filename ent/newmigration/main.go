@@ -16,13 +16,14 @@ import (
 	"os"
 	"path/filepath"
 
-	"ariga.io/atlas/sql/migrate"
+	atlas "ariga.io/atlas/sql/migrate"
 	"ariga.io/atlas/sql/sqltool"
 	"github.com/go-faster/errors"
 	"github.com/jackc/pgx/v5"
 
 	"earshot/ent/migrations"
-	"earshot/internal/migration"
+	"earshot/internal/migrate"
+	"earshot/internal/migrate/authoring"
 	"earshot/internal/store"
 )
 
@@ -59,18 +60,18 @@ func write(ctx context.Context, name string) error {
 	written := false
 	for _, part := range []struct {
 		name string
-		diff func(s *store.Store, ctx context.Context, dir, name string) error
-	}{{name, (*store.Store).Diff}, {name + "_indexes", (*store.Store).DiffIndexes}} {
+		diff func(ctx context.Context, s *store.Store, dir, name string) error
+	}{{name, authoring.Diff}, {name + "_indexes", authoring.DiffIndexes}} {
 		err := onScratch(ctx, func(url string) error {
 			s, err := store.Open(store.Options{URL: url})
 			if err != nil {
 				return err
 			}
 			defer s.Close()
-			return part.diff(s, ctx, dir, part.name)
+			return part.diff(ctx, s, dir, part.name)
 		})
 		switch {
-		case errors.Is(err, migrate.ErrNoPlan):
+		case errors.Is(err, atlas.ErrNoPlan):
 			continue
 		case err != nil:
 			return err
@@ -110,19 +111,19 @@ func onScratch(ctx context.Context, do func(url string) error) error {
 // record writes the effects of the migrations to effects.json. It fails if a migration breaks the
 // rules.
 func record(ctx context.Context) error {
-	files, err := migration.Files(os.DirFS(dir))
+	files, err := migrate.Files(os.DirFS(dir))
 	if err != nil {
 		return err
 	}
-	var all []migration.Observed
+	var all []authoring.Observed
 	err = onScratch(ctx, func(url string) (err error) {
-		all, err = migration.Observe(ctx, url, files)
+		all, err = authoring.Observe(ctx, url, files)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	text, err := migration.EffectsOf(all).Text()
+	text, err := authoring.EffectsOf(all).Text()
 	if err != nil {
 		return err
 	}
@@ -154,7 +155,7 @@ func rehash() error {
 	if err != nil {
 		return errors.Wrap(err, "hash the migrations")
 	}
-	if err := migrate.WriteSumFile(files, sum); err != nil {
+	if err := atlas.WriteSumFile(files, sum); err != nil {
 		return errors.Wrap(err, "write atlas.sum")
 	}
 	return nil

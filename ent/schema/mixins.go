@@ -53,7 +53,7 @@ func (times) Fields() []ent.Field {
 
 // numbered adds the number of the transaction that changed the row last. Clients that synchronise a
 // list rely on it. A trigger writes it for every change. Rows from before the trigger have 0.
-// See internal/store/changed.go.
+// See internal/page/changes_sql.go.
 type numbered struct{ mixin.Schema }
 
 // Fields of the mixin.

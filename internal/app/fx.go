@@ -3,6 +3,8 @@
 package app
 
 import (
+	"context"
+
 	"go.uber.org/fx"
 
 	"earshot/dispatch"
@@ -13,6 +15,7 @@ import (
 	"earshot/internal/delivery"
 	"earshot/internal/feedback"
 	"earshot/internal/interactions"
+	"earshot/internal/migrate"
 	"earshot/internal/ratelimit"
 	"earshot/internal/store"
 	"earshot/internal/subjects"
@@ -24,6 +27,16 @@ import (
 
 // Module provides the parts. It needs config.Config, Temporal's client.Options and a *slog.Logger.
 var Module = fx.Options(
-	telemetry.Module, store.Module, fx.Invoke(delivery.Measure), ratelimit.Module, change.Module, access.Module, contacts.Module, webhooks.Module, feedback.Module,
+	telemetry.Module, store.Module, fx.Invoke(prepareDatabase, delivery.Measure), ratelimit.Module, change.Module, access.Module, contacts.Module, webhooks.Module, feedback.Module,
 	interactions.Module, subjects.Module, backfill.Module, subscribers.Module, widget.Module, dispatch.Module,
 )
+
+// prepareDatabase refuses to start on a schema that is behind. No part uses the database before.
+func prepareDatabase(lc fx.Lifecycle, s *store.Store) {
+	lc.Append(fx.StartHook(func(ctx context.Context) error {
+		if err := migrate.CheckSchema(ctx, s); err != nil {
+			return err
+		}
+		return migrate.NumberChangesAnew(ctx, s)
+	}))
+}

@@ -274,7 +274,7 @@ func (b *Batch[In, R]) run(ctx context.Context, waits bool, entries []*entry[In,
 	// causes are the numbers of the entries that cause an event. An event of Change.Record is missing:
 	// only a lone input causes it, which has the number 0.
 	causes, again := map[publicid.Event]int{}, false
-	made, err := r.store.InTxWithRides(ctx, of.ID, keys, func(tx *db.Tx, taken store.TakenKeys) (store.AtCommit, error) {
+	made, err := inTxWithRows(ctx, r.store, of.ID, keys, func(tx *db.Tx, taken takenKeys) (atCommit, error) {
 		clear(outcomes)
 		*c = Change{Tx: tx, Caller: &Caller{Organization: of}, Waits: waits, Again: again, settings: r.settings}
 		again = true
@@ -299,8 +299,8 @@ func (b *Batch[In, R]) run(ctx context.Context, waits bool, entries []*entry[In,
 // try of a change that does not wait assumes that all keys are free, because then the look for them costs no
 // round trip. If one is taken, that try is rolled back.
 func (b *Batch[In, R]) apply(
-	ctx context.Context, c *Change, entries []*entry[In, R], looked store.TakenKeys, outcomes []outcome[R], causes map[publicid.Event]int,
-) (last store.AtCommit, err error) {
+	ctx context.Context, c *Change, entries []*entry[In, R], looked takenKeys, outcomes []outcome[R], causes map[publicid.Event]int,
+) (last atCommit, err error) {
 	var taken map[[32]byte]error
 	assumed := !c.Again && !c.Waits
 	if !assumed {
@@ -331,7 +331,7 @@ func (b *Batch[In, R]) apply(
 		}
 	}
 	made := false
-	var kept []store.KeptAnswer
+	var kept []keptAnswer
 	for n, result := range results {
 		i := free[n]
 		outcomes[i] = outcome[R]{out: result.Out, err: result.Err}
@@ -374,7 +374,7 @@ func (b *Batch[In, R]) free(entries []*entry[In, R], taken map[[32]byte]error, o
 		if key := e.request.Key; key != nil {
 			err := taken[key.ID]
 			if used[key.ID] {
-				err = store.ErrKeyInUse
+				err = errKeyInUse
 			}
 			if err != nil {
 				outcomes[i].err = b.runner.taken(*key, err)

@@ -28,7 +28,7 @@ type Change struct {
 	// judged is true once the use case has looked at the request's precondition.
 	judged bool
 
-	recorded   []store.EventRow
+	recorded   []eventRow
 	audited    []audited
 	deliveries []PendingDelivery
 	// after are the requests about jobs.

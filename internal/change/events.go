@@ -32,15 +32,15 @@ func (c *Change) record(e Event) (publicid.Event, error) {
 	if err != nil {
 		return id, err
 	}
-	c.recorded = append(c.recorded, store.EventRow{ID: id, Type: string(e.Type), At: e.At, Payload: payload})
+	c.recorded = append(c.recorded, eventRow{ID: id, Type: string(e.Type), At: e.At, Payload: payload})
 	return id, nil
 }
 
 // finish writes the change's audit lines. It returns the rows for the commit.
-func (c *Change) finish(ctx context.Context, answers []store.KeptAnswer) (store.AtCommit, error) {
+func (c *Change) finish(ctx context.Context, answers []keptAnswer) (atCommit, error) {
 	for _, a := range c.audited {
 		if err := c.writeAudit(ctx, a); err != nil {
-			return store.AtCommit{}, err
+			return atCommit{}, err
 		}
 	}
 	at := store.Now()
@@ -49,11 +49,11 @@ func (c *Change) finish(ctx context.Context, answers []store.KeptAnswer) (store.
 			c.recorded[i].At = at
 		}
 	}
-	return store.AtCommit{Events: c.recorded, SubscribedOnly: c.settings.SubscribedOnly, Answers: answers}, nil
+	return atCommit{Events: c.recorded, SubscribedOnly: c.settings.SubscribedOnly, Answers: answers}, nil
 }
 
 // pending is a delivery that the commit made.
-func pending(of publicid.Organization, d store.DeliveryRow) PendingDelivery {
+func pending(of publicid.Organization, d deliveryRow) PendingDelivery {
 	return PendingDelivery{ID: d.ID, Webhook: d.Webhook, Organization: of, EventType: d.EventType, Host: HostOf(d.URL)}
 }
 

@@ -16,3 +16,12 @@ func DoTogether[In, R any](ctx context.Context, b *Batch[In, R], in []In, reques
 	}
 	return out, errs
 }
+
+// These are for tests of the statement that inserts events.
+type (
+	EventRow  = eventRow
+	AtCommit  = atCommit
+	TakenKeys = takenKeys
+)
+
+var InTxWithRows = inTxWithRows

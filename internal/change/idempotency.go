@@ -6,7 +6,6 @@ import (
 	"github.com/go-faster/errors"
 
 	"earshot/internal/problem"
-	"earshot/internal/store"
 )
 
 // A request with an idempotency key takes effect once. Its answer is stored in the transaction of
@@ -26,10 +25,10 @@ func (*ReplayedError) Error() string { return "the change was made before" }
 
 // taken translates the errors of a key that cannot be used, and opens the stored answer of an
 // earlier request. It returns other errors unchanged.
-func (r *Runner) taken(key store.IdempotencyKey, err error) error {
-	var before *store.RecordedError
+func (r *Runner) taken(key Key, err error) error {
+	var before *recordedError
 	switch {
-	case errors.Is(err, store.ErrKeyInUse):
+	case errors.Is(err, errKeyInUse):
 		return problem.New(problem.IdempotencyInProgress, "Another request with this Idempotency-Key is under way; ask again.")
 	case !errors.As(err, &before):
 		return err
@@ -45,8 +44,8 @@ func (r *Runner) taken(key store.IdempotencyKey, err error) error {
 
 // keptAnswer encrypts an answer for its record, because some answers contain a secret that is shown
 // once. An erasure finds the record by its subjects, which are stored in clear.
-func (r *Runner) keptAnswer(key store.IdempotencyKey, a Answer) store.KeptAnswer {
-	return store.KeptAnswer{
+func (r *Runner) keptAnswer(key Key, a Answer) keptAnswer {
+	return keptAnswer{
 		Key: key, Status: a.Status, Subjects: subjectsOf(a.Body),
 		Answer: r.secrets.SealApart(hex.EncodeToString(key.ID[:]), string(a.Body)),
 	}

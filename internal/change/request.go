@@ -10,10 +10,6 @@ import (
 	"earshot/internal/telemetry"
 )
 
-// Key is the idempotency key of a request. ID is a hash of the key and its scope. Fingerprint is a
-// hash of the request.
-type Key = store.IdempotencyKey
-
 // Request has the conditions of a request for its use case, whose result is R. The zero value has no
 // conditions.
 type Request[R any] struct {
@@ -80,7 +76,7 @@ func run[R any](ctx context.Context, r *Runner, caller *Caller, q Request[R], fn
 		keys = []Key{*q.Key}
 	}
 	c, of := &Change{}, caller.Organization.ID
-	made, err := r.store.InTxWithRides(ctx, of, keys, func(tx *db.Tx, looked store.TakenKeys) (last store.AtCommit, err error) {
+	made, err := inTxWithRows(ctx, r.store, of, keys, func(tx *db.Tx, looked takenKeys) (last atCommit, err error) {
 		if q.Key != nil {
 			if taken, err := looked(ctx); err != nil {
 				return last, err
@@ -95,7 +91,7 @@ func run[R any](ctx context.Context, r *Runner, caller *Caller, q Request[R], fn
 		if q.Match != nil && !c.judged {
 			return last, errors.New("a use case changes something without a look at the precondition")
 		}
-		var kept []store.KeptAnswer
+		var kept []keptAnswer
 		if q.Key != nil {
 			a, err := q.Answer(out)
 			if err != nil {

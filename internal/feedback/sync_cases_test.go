@@ -17,6 +17,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"earshot/internal/migrate"
 	"earshot/internal/retention"
 )
 
@@ -195,14 +196,14 @@ func TestACopyFromBeforeARestoreIsToldSoAndOneFromAfterItMissesNothing(t *testin
 				require.NoError(t, err)
 			}
 			for range 2 { // processes start one after the other
-				require.NoError(t, n.App.Store.NumberChangesAnew(t.Context()))
+				require.NoError(t, migrate.NumberChangesAnew(t.Context(), n.App.Store))
 			}
 			a := n.Refused(t, "ERR_GONE", http.MethodGet, before.query+"&cursor="+url.QueryEscape(before.cursor), nil)
 			require.Equal(t, "cursor_expired", a.Details()["reason"])
 			after := newCopy(n, "/v1/posts?"+since)
 			after.catchesUp(t, "/v1/posts?limit=100")
 			require.Len(t, after.rows, 1)
-			require.NoError(t, n.App.Store.NumberChangesAnew(t.Context()))
+			require.NoError(t, migrate.NumberChangesAnew(t.Context(), n.App.Store))
 			n.Post(t)
 			after.catchesUp(t, "/v1/posts?limit=100")
 			require.Len(t, after.rows, 2)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/go-faster/errors"
 
+	"earshot/internal/change"
 	"earshot/internal/store"
 )
 
@@ -16,7 +17,7 @@ DELETE FROM idempotency_records WHERE id IN (
 // RemoveIdempotencyRecords removes one page of expired records, of all organizations, and returns
 // their number. Whole reports that there may be more.
 func RemoveIdempotencyRecords(ctx context.Context, s *store.Store) (removed int, whole bool, err error) {
-	done, err := s.Pool().Exec(ctx, oldRecordsSQL, store.Now().Add(-store.IdempotencyRetention))
+	done, err := s.Pool().Exec(ctx, oldRecordsSQL, store.Now().Add(-change.IdempotencyRetention))
 	if err != nil {
 		return 0, false, errors.Wrap(err, "remove idempotency records")
 	}

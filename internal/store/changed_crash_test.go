@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/internal/devstack"
+	"earshot/internal/migrate"
 	"earshot/internal/page"
 	"earshot/internal/store"
 	"earshot/internal/testkit/fixture"
@@ -44,7 +45,7 @@ func TestACopyGoesNoFurtherThanTheNumbersThatACrashOfPostgresLeaves(t *testing.T
 	p := durable(t, o)
 	require.NoError(t, p.CreateDatabase(t.Context(), "crashed"))
 	s, c := fixture.Open(t, p.URL("crashed")), fixture.Connect(t, p.URL("crashed"))
-	_, err := s.Migrate(t.Context())
+	_, err := migrate.Up(t.Context(), s)
 	require.NoError(t, err)
 	// The checkpoint puts the log so far on disk. After it, the WAL writer stays idle for 10
 	// seconds.
@@ -77,7 +78,7 @@ func TestAStandbyDoesNotSayWhichChangesAreSettled(t *testing.T) {
 	t.Parallel()
 	primary := durable(t, devstack.PostgresOptions{Dir: ownDir(t)})
 	require.NoError(t, primary.CreateDatabase(t.Context(), "followed"))
-	_, err := fixture.Open(t, primary.URL("followed")).Migrate(t.Context())
+	_, err := migrate.Up(t.Context(), fixture.Open(t, primary.URL("followed")))
 	require.NoError(t, err)
 	standby := durable(t, devstack.PostgresOptions{Dir: ownDir(t), Follow: primary})
 	_, err = page.ReadChanges(t.Context(), fixture.Open(t, standby.URL("followed")))

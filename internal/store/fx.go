@@ -11,7 +11,7 @@ import (
 	"earshot/internal/telemetry"
 )
 
-// Module provides the store and refuses to start on a schema that is behind.
+// Module provides the store, and keeps statistics of new tables.
 var Module = fx.Module("store", fx.Provide(func(lc fx.Lifecycle, c config.Config, m *telemetry.Metrics, log *slog.Logger) (*Store, error) {
 	s, err := Open(Options{URL: c.DatabaseURL, MaxConns: c.DatabaseMaxConns, Serving: true})
 	if err != nil {
@@ -21,13 +21,7 @@ var Module = fx.Module("store", fx.Provide(func(lc fx.Lifecycle, c config.Config
 	background, quit := context.WithCancel(context.Background())
 	var statistics sync.WaitGroup
 	lc.Append(fx.Hook{
-		OnStart: func(ctx context.Context) error {
-			if err := s.CheckSchema(ctx); err != nil {
-				return err
-			}
-			if err := s.NumberChangesAnew(ctx); err != nil {
-				return err
-			}
+		OnStart: func(context.Context) error {
 			statistics.Go(func() { s.KeepStatistics(background, log) })
 			return nil
 		},

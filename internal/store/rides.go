@@ -13,49 +13,28 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"earshot/ent/db"
-	"earshot/internal/publicid"
 )
 
-// AtCommit are the rows that a transaction of InTxWithRides writes with its commit.
-type AtCommit struct {
-	// Events are inserted in their order, each with a delivery for every enabled webhook that
-	// subscribes to its type. The insert locks the organization's event counter.
-	Events []EventRow
-	// SubscribedOnly leaves out events without a subscriber.
-	SubscribedOnly bool
-	Answers        []KeptAnswer
-}
-
-// InTxWithRides is InTx for a change of one organization. Two groups of statements cost no round trip.
-// BEGIN, the locks of the keys and the look for them are sent with the first statement, and the rows
-// that fn returns are written with COMMIT.
-// taken returns the keys that cannot be used, by their ids, with ErrKeyInUse or a RecordedError. It costs
-// a round trip before the first statement. The change must be rolled back if it includes such a key.
-//
-// InTxWithRides returns the deliveries of the events. After a commit with an Unknown outcome some or
-// all are missing, and the sweep starts them if they exist.
+// InTxWithRides is InTx for a change with statements that cost no round trip of their own. Those of
+// atBegin are sent with BEGIN and the first statement of fn. Those of the function that fn returns are
+// sent with COMMIT. Both functions may be nil. begin sends BEGIN with the statements of atBegin, unless
+// they were sent before; it is for a fn that needs their results before its first statement.
 func (s *Store) InTxWithRides(
-	ctx context.Context, of publicid.Organization, keys []IdempotencyKey,
-	fn func(tx *db.Tx, taken TakenKeys) (AtCommit, error),
-) (made []DeliveryRow, err error) {
-	err = Again(func() error {
-		own := &riddenTx{of: of, ctx: ctx}
+	ctx context.Context, atBegin func(*pgx.Batch),
+	fn func(tx *db.Tx, begin func(context.Context) error) (atCommit func(*pgx.Batch), err error),
+) error {
+	return Again(func() error {
+		own := &riddenTx{ctx: ctx}
 		own.waiting.Queue("BEGIN")
-		if len(keys) > 0 {
-			own.keys.queue(&own.waiting, of, keys)
+		if atBegin != nil {
+			atBegin(&own.waiting)
 		}
-		err := s.once(context.WithValue(ctx, riddenTxKey{}, own), func(tx *db.Tx) (err error) {
-			own.last, err = fn(tx, own.taken)
+		return s.once(context.WithValue(ctx, riddenTxKey{}, own), func(tx *db.Tx) (err error) {
+			own.atCommit, err = fn(tx, own.begin)
 			return err
 		})
-		made = own.made
-		return err
 	})
-	return made, err
 }
-
-// TakenKeys returns the keys of a transaction that cannot be used.
-type TakenKeys func(context.Context) (map[[32]byte]error, error)
 
 // eachRowKey is the context key of the function for the rows of look.
 type eachRowKey struct{}
@@ -122,16 +101,13 @@ func (d ridden) Tx(ctx context.Context) (dialect.Tx, error) {
 type riddenTx struct {
 	entsql.Conn
 	conn *stdsql.Conn
-	of   publicid.Organization
-	keys KeyLook
-	// waiting are statements whose result nobody needs yet, in their order: BEGIN with the look for the
-	// keys, and those that were marked by WithCommit.
+	// waiting are statements whose result nobody needs yet, in their order: BEGIN with those of atBegin,
+	// and those that were marked by WithCommit.
 	waiting pgx.Batch
 	begun   bool
 	// failed is the error of a batch. BEGIN may have been in it, so nothing more is sent.
-	failed error
-	last   AtCommit
-	made   []DeliveryRow
+	failed   error
+	atCommit func(*pgx.Batch)
 	// ctx is for the commit, because Ent passes none.
 	ctx  context.Context
 	over bool
@@ -146,13 +122,12 @@ func (t *riddenTx) send(ctx context.Context, statements *pgx.Batch) error {
 	return t.failed
 }
 
-// taken is for fn of InTxWithRides.
-func (t *riddenTx) taken(ctx context.Context) (map[[32]byte]error, error) {
-	var err error
-	if !t.begun && len(t.keys.keys) > 0 {
-		err = t.sendWaiting(ctx)
+// begin is for fn of InTxWithRides.
+func (t *riddenTx) begin(ctx context.Context) error {
+	if t.begun {
+		return nil
 	}
-	return t.keys.Taken(), err
+	return t.sendWaiting(ctx)
 }
 
 // wait adds a marked statement to those that wait. It returns false for other statements, after it has
@@ -238,11 +213,8 @@ func (t *riddenTx) Commit() error {
 		return t.failed
 	}
 	statements := &t.waiting
-	if len(t.last.Events) > 0 {
-		queueEvents(statements, t.of, t.last, &t.made)
-	}
-	if len(t.last.Answers) > 0 {
-		queueRecords(statements, t.of, t.last.Answers)
+	if t.atCommit != nil {
+		t.atCommit(statements)
 	}
 	statements.Queue("COMMIT").Exec(func(did pgconn.CommandTag) error {
 		if did.String() == "ROLLBACK" { // a statement had failed before

@@ -68,7 +68,7 @@ func scopeToOrganization(client *db.Client) {
 	})
 }
 
-const organizationColumn = "organization_id"
+const OrganizationColumn = "organization_id"
 
 // LimitOf is the predicate that the context puts on an entity's rows. If all is true, there is none.
 func LimitOf(ctx context.Context, entity string) (limit func(*sql.Selector), all bool, err error) {
@@ -79,7 +79,7 @@ func LimitOf(ctx context.Context, entity string) (limit func(*sql.Selector), all
 	case held.system != "":
 		return nil, true, nil
 	}
-	column := organizationColumn
+	column := OrganizationColumn
 	if entity == db.TypeOrganization {
 		column = "id"
 	}
@@ -111,10 +111,10 @@ func limitMutation(ctx context.Context, m ent.Mutation) error {
 		return ErrForeignOrganization
 	}
 	held := ctx.Value(scopeKey{}).(scope).organization
-	if given, ok := m.Field(organizationColumn); ok && given != held {
+	if given, ok := m.Field(OrganizationColumn); ok && given != held {
 		return ErrForeignOrganization
 	}
-	if err := m.SetField(organizationColumn, held); err != nil {
+	if err := m.SetField(OrganizationColumn, held); err != nil {
 		return errors.Wrap(err, "stamp the organization")
 	}
 	return nil

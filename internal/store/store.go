@@ -109,6 +109,9 @@ func (s *Store) Close() {
 // Pool is the pool of connections, for hand-written SQL.
 func (s *Store) Pool() *pgxpool.Pool { return s.pool }
 
+// SQL is the pool behind Ent's client, for a library that needs database/sql.
+func (s *Store) SQL() *stdsql.DB { return s.sql }
+
 // Acquire waits for a connection no longer than connectionTimeout, as connector does.
 func (s *Store) Acquire(ctx context.Context) (*pgxpool.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, ConnectionTimeout)
@@ -144,7 +147,7 @@ const (
 	// inserted a row before it. Each time, another transaction has made progress.
 	movedTries = 100
 	// SQLSTATE codes.
-	deadlockDetected = "40P01"
+	DeadlockDetected = "40P01"
 	uniqueViolation  = "23505"
 )
 
@@ -166,7 +169,7 @@ func IsExternalIDTaken(err error) bool {
 
 func deadlocked(err error) bool {
 	var failed *pgconn.PgError
-	return errors.As(err, &failed) && failed.Code == deadlockDetected
+	return errors.As(err, &failed) && failed.Code == DeadlockDetected
 }
 
 func overtaken(err error) bool {
@@ -214,10 +217,9 @@ func (s *Store) OnDeliveries(ctx context.Context, do func() error) error {
 // connection and row locks. If fn returns ErrAgain, or the database ends the transaction because of
 // a concurrent one, fn runs again in a new transaction.
 func (s *Store) InTx(ctx context.Context, fn func(tx *db.Tx) error) error {
-	_, err := s.InTxWithRides(ctx, publicid.Organization{}, nil, func(tx *db.Tx, _ TakenKeys) (AtCommit, error) {
-		return AtCommit{}, fn(tx)
+	return s.InTxWithRides(ctx, nil, func(tx *db.Tx, _ func(context.Context) error) (func(*pgx.Batch), error) {
+		return nil, fn(tx)
 	})
-	return err
 }
 
 func (s *Store) once(ctx context.Context, fn func(tx *db.Tx) error) error {

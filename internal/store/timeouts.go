@@ -20,7 +20,7 @@ import (
 const (
 	// lockTimeout is a thousand times as long as our transactions hold a lock, and twice
 	// transactionTimeout.
-	lockTimeout = 10 * time.Second
+	LockTimeout = 10 * time.Second
 	// statementTimeout is longer than any statement should take. Large removals go page by page.
 	statementTimeout = time.Minute
 	// connectionTimeout equals transactionTimeout. A change that gets no connection within this time
@@ -32,7 +32,7 @@ const (
 // precedence.
 func limited(parameters map[string]string) {
 	for name, limit := range map[string]time.Duration{
-		"lock_timeout":      lockTimeout,
+		"lock_timeout":      LockTimeout,
 		"statement_timeout": statementTimeout,
 		// A process that stalls in the middle of a transaction would keep its locks.
 		"idle_in_transaction_session_timeout": statementTimeout,

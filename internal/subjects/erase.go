@@ -15,6 +15,7 @@ import (
 	"earshot/ent/db/post"
 	"earshot/ent/db/subjectrecord"
 	"earshot/ent/db/subjectrequest"
+	"earshot/internal/change"
 	"earshot/internal/event"
 	"earshot/internal/failpoint"
 	"earshot/internal/publicid"
@@ -80,7 +81,7 @@ func (t *step) removeQuotes(ctx context.Context, rows []*db.SubjectRecord) error
 	for i, r := range rows {
 		texts[i] = r.ItemID
 	}
-	return store.RemoveAnswers(ctx, t.Tx, t.request.OrganizationID, texts...)
+	return change.RemoveAnswers(ctx, t.Tx, t.request.OrganizationID, texts...)
 }
 
 // eraseEvents erases the person's data from a page of events. Later delivery attempts send the erased

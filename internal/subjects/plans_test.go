@@ -8,9 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/ent/db"
+	"earshot/internal/change"
 	"earshot/internal/event"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 	"earshot/internal/subjects"
 	"earshot/internal/testkit"
 )
@@ -52,7 +52,7 @@ func TestAnErasureFindsKeptAnswersByAnIndex(t *testing.T) {
 		ANALYZE; SET plan_cache_mode = force_generic_plan`)
 	require.NoError(t, err)
 	err = s.InTx(t.Context(), func(tx *db.Tx) error {
-		return store.RemoveAnswers(t.Context(), tx, publicid.NewOrganization(), uuid.New())
+		return change.RemoveAnswers(t.Context(), tx, publicid.NewOrganization(), uuid.New())
 	})
 	require.NoError(t, err)
 	for _, q := range asked.All() {

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/ent/migrations"
+	"earshot/internal/migrate"
 	"earshot/internal/store"
 )
 
@@ -126,7 +127,7 @@ func makeTemplate(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.Migrate(ctx)
+	_, err = migrate.Up(ctx, s)
 	s.Close()
 	if err != nil {
 		return err

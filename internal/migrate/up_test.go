@@ -1,4 +1,4 @@
-package store_test
+package migrate_test
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"earshot/internal/migrate"
 	"earshot/internal/store"
 	"earshot/internal/testkit"
 	"earshot/internal/testkit/fixture"
@@ -30,7 +31,7 @@ func migrateOnly(dir string) error {
 		return err
 	}
 	defer s.Close()
-	_, err = s.MigrateFrom(context.Background(), os.DirFS(dir), func(line string) { fmt.Println(line) })
+	_, err = migrate.UpFrom(context.Background(), s, os.DirFS(dir), func(line string) { fmt.Println(line) })
 	return err
 }
 
@@ -58,7 +59,7 @@ func applyAll(t *testing.T, url, dir string) *applying {
 	s := fixture.Open(t, url)
 	go func() {
 		var err error
-		a.names, err = s.MigrateFrom(t.Context(), os.DirFS(dir), func(line string) {
+		a.names, err = migrate.UpFrom(t.Context(), s, os.DirFS(dir), func(line string) {
 			a.mu.Lock()
 			defer a.mu.Unlock()
 			a.lines = append(a.lines, line)
@@ -137,7 +138,7 @@ SELECT current_setting('lock_timeout') || ' ' || current_setting('statement_time
 	} {
 		url := testkit.EmptyDatabase(t)
 		s := fixture.Open(t, url+parameters)
-		_, err := s.MigrateFrom(t.Context(), os.DirFS(dir), func(string) {})
+		_, err := migrate.UpFrom(t.Context(), s, os.DirFS(dir), func(string) {})
 		require.NoError(t, err)
 		c := fixture.Connect(t, url)
 		require.Equal(t, limits, []string{scalar[string](t, c, "SELECT limits FROM a"), scalar[string](t, c, "SELECT limits FROM b")})

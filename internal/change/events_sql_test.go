@@ -1,4 +1,4 @@
-package store_test
+package change_test
 
 import (
 	"fmt"
@@ -9,8 +9,8 @@ import (
 	"earshot/ent/db"
 	"earshot/ent/db/delivery"
 	"earshot/ent/db/event"
+	"earshot/internal/change"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 	"earshot/internal/testkit/fixture"
 )
 
@@ -28,14 +28,14 @@ func TestManyEventsAreInsertedByOneStatement(t *testing.T) {
 			votes := hook("vote.created").SaveX(o.Ctx)
 			hook("vote.created").SetEnabled(false).SaveX(o.Ctx)
 			hook("vote.created").SetDeletedAt(fixture.Ago(0)).SaveX(o.Ctx)
-			rows := make([]store.EventRow, 200)
+			rows := make([]change.EventRow, 200)
 			for i := range rows {
-				rows[i] = store.EventRow{
+				rows[i] = change.EventRow{
 					ID: publicid.NewEvent(), Type: []string{"vote.created", "contact.created"}[i%2], At: fixture.Ago(0), Payload: []byte(fixture.Payload + fmt.Sprint(i)),
 				}
 			}
-			sent, err := o.Store.InTxWithRides(o.Ctx, o.Organization, nil, func(*db.Tx, store.TakenKeys) (store.AtCommit, error) {
-				return store.AtCommit{Events: rows, SubscribedOnly: subscribedOnly}, nil
+			sent, err := change.InTxWithRows(o.Ctx, o.Store, o.Organization, nil, func(*db.Tx, change.TakenKeys) (change.AtCommit, error) {
+				return change.AtCommit{Events: rows, SubscribedOnly: subscribedOnly}, nil
 			})
 			require.NoError(t, err)
 

@@ -1,4 +1,4 @@
-package store
+package migrate
 
 import (
 	"context"
@@ -12,13 +12,14 @@ import (
 	"github.com/pressly/goose/v3"
 
 	"earshot/ent/migrations"
+	"earshot/internal/store"
 )
 
 const (
 	// Clients that need a table queue behind a migration that waits for its lock, and they give up
 	// after lockTimeout. A migration in a transaction therefore waits at most half as long for a
 	// lock. Each of its statements, including the wait, takes less time than lockTimeout.
-	migrationLockTimeout      = lockTimeout / 2
+	migrationLockTimeout      = store.LockTimeout / 2
 	migrationStatementTimeout = 8 * time.Second
 	// Between two tries of an interrupted migration, the queued clients get their turn. The pause
 	// is one second at first and doubles each time.
@@ -28,21 +29,21 @@ const (
 )
 
 // Migrate brings the schema up to date and returns the names of the applied migrations.
-func (s *Store) Migrate(ctx context.Context) ([]string, error) {
-	return s.MigrateFrom(ctx, migrations.FS, func(string) {})
+func Up(ctx context.Context, s *store.Store) ([]string, error) {
+	return UpFrom(ctx, s, migrations.FS, func(string) {})
 }
 
 // MigrateFrom applies the files that the database lacks. It reports its progress and the locks that
 // it waits for. If Postgres or the end of the process interrupts a file, the file is repeated from
 // its start.
-func (s *Store) MigrateFrom(ctx context.Context, files fs.FS, report func(string)) (applied []string, err error) {
-	all, err := s.migrationsOf(ctx, files)
+func UpFrom(ctx context.Context, s *store.Store, files fs.FS, report func(string)) (applied []string, err error) {
+	all, err := statusOf(ctx, s, files)
 	if err != nil {
 		return nil, err
 	}
 	m := &migrating{store: s, report: report}
 	// Processes that migrate wait for each other, so each migration is applied once.
-	p, err := goose.NewProvider(goose.DialectPostgres, s.sql, files, goose.WithSessionLocker(m))
+	p, err := goose.NewProvider(goose.DialectPostgres, s.SQL(), files, goose.WithSessionLocker(m))
 	if err != nil {
 		return nil, errors.Wrap(err, "load the migrations")
 	}
@@ -69,7 +70,7 @@ func (s *Store) MigrateFrom(ctx context.Context, files fs.FS, report func(string
 // migrating is the application of one migration. It also implements goose's session locker, which
 // has access to the connection that the statements run on.
 type migrating struct {
-	store      *Store
+	store      *store.Store
 	report     func(string)
 	name, text string
 	// end stops the goroutine that watches the connection.
@@ -123,7 +124,7 @@ func cutOff(err error) string {
 		return "gave up waiting for a lock"
 	case "57014":
 		return "gave up on a statement that took too long"
-	case deadlockDetected:
+	case store.DeadlockDetected:
 		return "gave way to somebody who waited for it and whom it waited for"
 	}
 	return ""

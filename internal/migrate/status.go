@@ -1,4 +1,4 @@
-package store
+package migrate
 
 import (
 	"cmp"
@@ -12,6 +12,7 @@ import (
 	"github.com/pressly/goose/v3"
 
 	"earshot/ent/migrations"
+	"earshot/internal/store"
 )
 
 // ErrSchemaBehind is returned by CheckSchema when migrations are missing.
@@ -19,8 +20,8 @@ var ErrSchemaBehind = errors.New("the database schema is behind: run `earshot mi
 
 // CheckSchema returns ErrSchemaBehind when the database lacks a migration of this program. A newer
 // schema is fine, because it occurs during a rolling update.
-func (s *Store) CheckSchema(ctx context.Context) error {
-	all, err := s.Migrations(ctx)
+func CheckSchema(ctx context.Context, s *store.Store) error {
+	all, err := Status(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -43,12 +44,12 @@ type Migration struct {
 func (m Migration) Pending() bool { return m.AppliedAt == nil }
 
 // Migrations returns all migrations, oldest first. It changes nothing in the database.
-func (s *Store) Migrations(ctx context.Context) ([]Migration, error) {
-	return s.migrationsOf(ctx, migrations.FS)
+func Status(ctx context.Context, s *store.Store) ([]Migration, error) {
+	return statusOf(ctx, s, migrations.FS)
 }
 
-func (s *Store) migrationsOf(ctx context.Context, files fs.FS) ([]Migration, error) {
-	applied, err := s.appliedMigrations(ctx)
+func statusOf(ctx context.Context, s *store.Store, files fs.FS) ([]Migration, error) {
+	applied, err := appliedMigrations(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -78,9 +79,9 @@ func (s *Store) migrationsOf(ctx context.Context, files fs.FS) ([]Migration, err
 
 // appliedMigrations returns the times at which migrations were applied. Goose's own function would
 // create its table if it is missing.
-func (s *Store) appliedMigrations(ctx context.Context) (map[int64]time.Time, error) {
+func appliedMigrations(ctx context.Context, s *store.Store) (map[int64]time.Time, error) {
 	var known bool
-	if err := s.pool.QueryRow(ctx, "SELECT to_regclass('goose_db_version') IS NOT NULL").Scan(&known); err != nil {
+	if err := s.Pool().QueryRow(ctx, "SELECT to_regclass('goose_db_version') IS NOT NULL").Scan(&known); err != nil {
 		return nil, errors.Wrap(err, "look for the schema version")
 	}
 	applied := map[int64]time.Time{}
@@ -89,7 +90,7 @@ func (s *Store) appliedMigrations(ctx context.Context) (map[int64]time.Time, err
 	}
 	// Goose's first row is version 0, the empty database. Goose deletes the row of a migration that
 	// is rolled back.
-	rows, err := s.pool.Query(ctx, "SELECT version_id, tstamp::timestamptz FROM goose_db_version WHERE is_applied AND version_id > 0 ORDER BY id")
+	rows, err := s.Pool().Query(ctx, "SELECT version_id, tstamp::timestamptz FROM goose_db_version WHERE is_applied AND version_id > 0 ORDER BY id")
 	if err != nil {
 		return nil, errors.Wrap(err, "read the schema version")
 	}
@@ -115,8 +116,8 @@ type TableSize struct {
 }
 
 // TableSizes returns the sizes of the database's tables by name, over all organizations.
-func (s *Store) TableSizes(ctx context.Context) (map[string]TableSize, error) {
-	rows, err := s.pool.Query(ctx, `
+func TableSizes(ctx context.Context, s *store.Store) (map[string]TableSize, error) {
+	rows, err := s.Pool().Query(ctx, `
 		SELECT relname, pg_table_size(oid), greatest(reltuples, 0)::bigint
 		FROM pg_class WHERE relkind = 'r' AND relnamespace = current_schema::regnamespace`)
 	if err != nil {

@@ -1,16 +1,18 @@
-package store
+package migrate
 
 import (
 	"context"
 
 	"github.com/go-faster/errors"
+
+	"earshot/internal/store"
 )
 
 // NumberChangesAnew prepares a database that may have been restored into another cluster, which
 // numbers its transactions differently. Call it before the database is used. For a restore into the
 // same cluster, operators follow docs/backup.md.
-func (s *Store) NumberChangesAnew(ctx context.Context) error {
-	if _, err := s.pool.Exec(ctx, "SELECT number_changes_anew(if_in_another_cluster => true)"); err != nil {
+func NumberChangesAnew(ctx context.Context, s *store.Store) error {
+	if _, err := s.Pool().Exec(ctx, "SELECT number_changes_anew(if_in_another_cluster => true)"); err != nil {
 		return errors.Wrap(err, "number the changes behind those from before the restore")
 	}
 	return nil

@@ -1,4 +1,4 @@
-package store
+package authoring
 
 import (
 	"context"
@@ -17,23 +17,24 @@ import (
 	"github.com/go-faster/errors"
 
 	entmigrate "earshot/ent/db/migrate"
+	"earshot/internal/store"
 )
 
 // Diff writes a migration into dir that changes the schema from the result of dir's files to the
 // declarations in ent/schema. It leaves out the indexes of existing tables, which DiffIndexes
 // covers. It replays the files on the store's database, which must be empty. Without a difference
 // it writes nothing and returns atlas's migrate.ErrNoPlan.
-func (s *Store) Diff(ctx context.Context, dir, name string) error {
-	return s.diff(ctx, dir, name, sqltool.GooseFormatter, structure)
+func Diff(ctx context.Context, s *store.Store, dir, name string) error {
+	return diff(ctx, s, dir, name, sqltool.GooseFormatter, structure)
 }
 
 // DiffIndexes is Diff for the indexes of existing tables. They are built concurrently with writes
 // and therefore in a file without a transaction.
-func (s *Store) DiffIndexes(ctx context.Context, dir, name string) error {
-	return s.diff(ctx, dir, name, apart{sqltool.GooseFormatter}, besideWrites)
+func DiffIndexes(ctx context.Context, s *store.Store, dir, name string) error {
+	return diff(ctx, s, dir, name, apart{sqltool.GooseFormatter}, besideWrites)
 }
 
-func (s *Store) diff(ctx context.Context, dir, name string, format migrate.Formatter, part func(atlas.Change) []atlas.Change) error {
+func diff(ctx context.Context, s *store.Store, dir, name string, format migrate.Formatter, part func(atlas.Change) []atlas.Change) error {
 	files, err := sqltool.NewGooseDir(dir)
 	if err != nil {
 		return errors.Wrap(err, "open the migrations")
@@ -42,7 +43,7 @@ func (s *Store) diff(ctx context.Context, dir, name string, format migrate.Forma
 	if err != nil {
 		return errors.Wrap(err, "list the migrations")
 	}
-	m, err := schema.NewMigrate(entsql.OpenDB(dialect.Postgres, s.sql),
+	m, err := schema.NewMigrate(entsql.OpenDB(dialect.Postgres, s.SQL()),
 		schema.WithDir(files),
 		schema.WithFormatter(behind{format, there}),
 		schema.WithDialect(dialect.Postgres),
@@ -187,13 +188,13 @@ func (b behind) Format(plan *migrate.Plan) ([]migrate.File, error) {
 // key needs. keepHandWritten protects these keys.
 var tables = sync.OnceValue(func() []*schema.Table {
 	for _, t := range entmigrate.Tables {
-		organization, ok := columnOf(t, organizationColumn)
+		organization, ok := columnOf(t, store.OrganizationColumn)
 		if !ok {
 			continue
 		}
 		covered := false
 		for _, fk := range t.ForeignKeys {
-			parent, scoped := columnOf(fk.RefTable, organizationColumn)
+			parent, scoped := columnOf(fk.RefTable, store.OrganizationColumn)
 			if !scoped {
 				continue
 			}

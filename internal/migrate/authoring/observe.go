@@ -1,4 +1,4 @@
-package migration
+package authoring
 
 import (
 	"context"
@@ -8,27 +8,26 @@ import (
 	"strings"
 	"time"
 
+	"earshot/internal/migrate"
+
 	"github.com/go-faster/errors"
 	"github.com/jackc/pgx/v5"
 )
 
 // Observed is the observed behaviour of a migration.
 type Observed struct {
-	File
+	migrate.File
 	// Effects has the effects of each statement.
-	Effects [][]Effect
+	Effects [][]migrate.Effect
 	// taken and broken list the changes that break a program of the release before (see compare).
 	taken, broken []string
 	// again is the error of a second run of a file without transaction.
 	again error
 }
 
-// compact matches an object in a list of lists.
-var compact = regexp.MustCompile(`\{\s*"table"[^}]*\}`)
-
 // Observe applies migrations to an empty database and records the effects of each statement. No
 // other program may use the database.
-func Observe(ctx context.Context, url string, files []File) ([]Observed, error) {
+func Observe(ctx context.Context, url string, files []migrate.File) ([]Observed, error) {
 	o := &observer{}
 	for _, c := range []**pgx.Conn{&o.runs, &o.looks, &o.waits} {
 		var err error
@@ -49,8 +48,8 @@ func Observe(ctx context.Context, url string, files []File) ([]Observed, error) 
 }
 
 // EffectsOf returns the observed effects.
-func EffectsOf(all []Observed) Effects {
-	e := Effects{}
+func EffectsOf(all []Observed) migrate.Effects {
+	e := migrate.Effects{}
 	for _, o := range all {
 		e[o.Name] = o.Effects
 	}
@@ -61,7 +60,7 @@ func EffectsOf(all []Observed) Effects {
 // holds locks that make them wait.
 type observer struct{ runs, looks, waits *pgx.Conn }
 
-func (o *observer) file(ctx context.Context, f File) (Observed, error) {
+func (o *observer) file(ctx context.Context, f migrate.File) (Observed, error) {
 	seen := Observed{File: f}
 	before, err := o.columns(ctx)
 	if err != nil {
@@ -90,7 +89,7 @@ func (o *observer) file(ctx context.Context, f File) (Observed, error) {
 }
 
 // again runs a file a second time, as after a crash at its end.
-func (o *observer) again(ctx context.Context, f File) error {
+func (o *observer) again(ctx context.Context, f migrate.File) error {
 	for _, statement := range f.Statements {
 		if _, err := o.runs.Exec(ctx, statement); err != nil {
 			return errors.Wrap(err, firstLine(statement))
@@ -133,7 +132,7 @@ func (o *observer) tables(ctx context.Context) (map[uint32]table, error) {
 
 // statement runs one statement in a separate transaction. Its locks are then visible even if an
 // earlier statement took the same ones.
-func (o *observer) statement(ctx context.Context, f File, statement string, old map[uint32]table) ([]Effect, error) {
+func (o *observer) statement(ctx context.Context, f migrate.File, statement string, old map[uint32]table) ([]migrate.Effect, error) {
 	before, err := o.tables(ctx)
 	if err != nil {
 		return nil, err
@@ -150,17 +149,17 @@ func (o *observer) statement(ctx context.Context, f File, statement string, old 
 	if err != nil {
 		return nil, err
 	}
-	effects := []Effect{}
+	effects := []migrate.Effect{}
 	for id := range old {
-		e := Effect{Table: before[id].name, Lock: held[id]}
+		e := migrate.Effect{Table: before[id].name, Lock: held[id]}
 		if now, there := after[id]; there {
 			e.Reads, e.Rewrites = now.scans > before[id].scans, now.node != before[id].node
 		}
-		if e.Lock != "" && (e.Reads || strength(e.Lock) >= strength(writing)) {
+		if e.Lock != "" && (e.Reads || migrate.LockStrength(e.Lock) >= migrate.LockStrength(migrate.Writing)) {
 			effects = append(effects, e)
 		}
 	}
-	slices.SortFunc(effects, func(a, b Effect) int { return strings.Compare(a.Table, b.Table) })
+	slices.SortFunc(effects, func(a, b migrate.Effect) int { return strings.Compare(a.Table, b.Table) })
 	return effects, nil
 }
 
@@ -237,11 +236,11 @@ func (o *observer) held(ctx context.Context) (map[uint32]string, error) {
 		mode string
 	)
 	_, err = pgx.ForEachRow(rows, []any{&id, &mode}, func() error {
-		lock := LockName(mode)
-		if strength(lock) < 0 {
+		lock := lockName(mode)
+		if migrate.LockStrength(lock) < 0 {
 			return errors.Errorf("%s is no lock of tables that we know", mode)
 		}
-		if was, ok := found[id]; !ok || strength(lock) > strength(was) {
+		if was, ok := found[id]; !ok || migrate.LockStrength(lock) > migrate.LockStrength(was) {
 			found[id] = lock
 		}
 		return nil
@@ -254,8 +253,8 @@ func (o *observer) held(ctx context.Context) (map[uint32]string, error) {
 
 var words = regexp.MustCompile(`[A-Z][a-z]+`)
 
-// LockName converts a lock's name from pg_locks to its name in the documentation.
-func LockName(mode string) string {
+// lockName converts a lock's name from pg_locks to its name in the documentation.
+func lockName(mode string) string {
 	return strings.ToUpper(strings.Join(words.FindAllString(strings.TrimSuffix(mode, "Lock"), -1), " "))
 }
 

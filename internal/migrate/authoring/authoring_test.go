@@ -1,4 +1,4 @@
-package migration_test
+package authoring_test
 
 import (
 	"os"
@@ -10,22 +10,23 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/ent/migrations"
-	"earshot/internal/migration"
+	"earshot/internal/migrate"
+	"earshot/internal/migrate/authoring"
 	"earshot/internal/testkit"
 )
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
 // observed runs migration files on an empty database, and returns the observations.
-func observed(t *testing.T, texts ...string) []migration.Observed {
+func observed(t *testing.T, texts ...string) []authoring.Observed {
 	t.Helper()
 	dir := fstest.MapFS{}
 	for i, text := range texts {
 		dir[string(rune('1'+i))+"_test.sql"] = &fstest.MapFile{Data: []byte(text)}
 	}
-	files, err := migration.Files(dir)
+	files, err := migrate.Files(dir)
 	require.NoError(t, err)
-	all, err := migration.Observe(t.Context(), testkit.EmptyDatabase(t), files)
+	all, err := authoring.Observe(t.Context(), testkit.EmptyDatabase(t), files)
 	require.NoError(t, err)
 	return all
 }
@@ -33,11 +34,11 @@ func observed(t *testing.T, texts ...string) []migration.Observed {
 // The record is the source of `earshot migrate plan`.
 func TestTheRecordedMigrationEffectsMatchPostgres(t *testing.T) {
 	t.Parallel()
-	files, err := migration.Files(migrations.FS)
+	files, err := migrate.Files(migrations.FS)
 	require.NoError(t, err)
-	all, err := migration.Observe(t.Context(), testkit.EmptyDatabase(t), files)
+	all, err := authoring.Observe(t.Context(), testkit.EmptyDatabase(t), files)
 	require.NoError(t, err)
-	text, err := migration.EffectsOf(all).Text()
+	text, err := authoring.EffectsOf(all).Text()
 	require.NoError(t, err)
 	recorded, err := os.ReadFile(filepath.Join(testkit.Root(), "ent", "migrations", "effects.json"))
 	require.NoError(t, err)
@@ -51,9 +52,9 @@ func TestTheRecordedMigrationEffectsMatchPostgres(t *testing.T) {
 
 func TestARuleViolationOfAnEarlyMigrationIsReported(t *testing.T) {
 	t.Parallel()
-	files, err := migration.Files(migrations.FS)
+	files, err := migrate.Files(migrations.FS)
 	require.NoError(t, err)
-	all, err := migration.Observe(t.Context(), testkit.EmptyDatabase(t), files)
+	all, err := authoring.Observe(t.Context(), testkit.EmptyDatabase(t), files)
 	require.NoError(t, err)
 	last := all[len(all)-1]
 	for _, o := range all {
@@ -136,14 +137,14 @@ func TestAConstraintIsValidatedInAFileOfItsOwn(t *testing.T) {
 	for _, o := range all {
 		require.Empty(t, o.Problems(), o.Name)
 	}
-	require.Equal(t, [][]migration.Effect{{{Table: "a", Lock: "SHARE UPDATE EXCLUSIVE", Reads: true}}}, all[2].Effects)
-	require.Equal(t, [][]migration.Effect{{{Table: "a", Lock: "ACCESS EXCLUSIVE"}}}, all[3].Effects, "it reads nothing")
+	require.Equal(t, [][]migrate.Effect{{{Table: "a", Lock: "SHARE UPDATE EXCLUSIVE", Reads: true}}}, all[2].Effects)
+	require.Equal(t, [][]migrate.Effect{{{Table: "a", Lock: "ACCESS EXCLUSIVE"}}}, all[3].Effects, "it reads nothing")
 }
 
 func TestTheLocksOfAnIndexBuiltBesideWritesAreSeenWhileItWaits(t *testing.T) {
 	t.Parallel()
 	all := observed(t, two, apart("CREATE INDEX CONCURRENTLY IF NOT EXISTS i ON a (name);\nDROP INDEX CONCURRENTLY IF EXISTS i;"))
-	require.Equal(t, [][]migration.Effect{
+	require.Equal(t, [][]migrate.Effect{
 		{{Table: "a", Lock: "SHARE UPDATE EXCLUSIVE", Reads: true}},
 		{{Table: "a", Lock: "SHARE UPDATE EXCLUSIVE"}},
 	}, all[1].Effects)

@@ -1,4 +1,4 @@
-package store_test
+package page_test
 
 import (
 	"slices"

@@ -1,6 +1,10 @@
-package migration
+package authoring
 
-import "fmt"
+import (
+	"fmt"
+
+	"earshot/internal/migrate"
+)
 
 // Problems returns the reasons why a migration can't be applied while programs of the release
 // before serve requests. Each reason has a suggestion. docs/upgrading.md has the rules.
@@ -19,10 +23,10 @@ func (o Observed) Problems() (all []string) {
 			case e.Rewrites:
 				add("%s: writes all of %s anew under %s. Add a new column, have the program write both, and fill it in batches",
 					statement, e.Table, e.Lock)
-			case !o.Transaction && e.blocks():
+			case !o.Transaction && e.Blocks():
 				add("%s: takes %s on %s, and a file without transaction waits for its locks without end. "+
 					"Put it into a file with a transaction", statement, e.Lock, e.Table)
-			case o.Transaction && e.takesTime():
+			case o.Transaction && e.TakesTime():
 				add("%s: %s", statement, o.slowly(e))
 			}
 		}
@@ -41,14 +45,14 @@ func (o Observed) Problems() (all []string) {
 }
 
 // slowly describes the problem of a slow statement in a transaction.
-func (o Observed) slowly(e Effect) string {
+func (o Observed) slowly(e migrate.Effect) string {
 	const apart = "in a file of its own that begins with `-- +goose NO TRANSACTION`"
 	switch e.Lock {
 	case "SHARE":
 		return fmt.Sprintf("reads all of %s, and writes wait meanwhile. Write CREATE INDEX CONCURRENTLY IF NOT EXISTS, %s", e.Table, apart)
-	case writing:
+	case migrate.Writing:
 		return fmt.Sprintf("changes rows of %s in one transaction. Change them in batches that commit, %s", e.Table, apart)
-	case quietest, "ACCESS SHARE", "ROW SHARE":
+	case migrate.NonBlocking, "ACCESS SHARE", "ROW SHARE":
 		return fmt.Sprintf("reads all of %s in one transaction. Write it %s", e.Table, apart)
 	}
 	return fmt.Sprintf("reads all of %s under %s. Add the constraint as NOT VALID, and VALIDATE it %s. "+

@@ -1,4 +1,4 @@
-package store
+package change
 
 import (
 	"slices"
@@ -7,18 +7,19 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"earshot/internal/publicid"
+	"earshot/internal/store"
 )
 
-// EventRow is an event to insert.
-type EventRow struct {
+// eventRow is an event to insert.
+type eventRow struct {
 	ID      publicid.Event
 	Type    string
 	At      time.Time
 	Payload []byte
 }
 
-// DeliveryRow is a new delivery of an event.
-type DeliveryRow struct {
+// deliveryRow is a new delivery of an event.
+type deliveryRow struct {
 	ID        publicid.Delivery
 	Webhook   publicid.Webhook
 	Event     publicid.Event
@@ -56,16 +57,16 @@ WITH told AS (
 )
 SELECT id, webhook_id, event_id, type, url FROM sent`
 
-func queueEvents(onto *pgx.Batch, of publicid.Organization, last AtCommit, made *[]DeliveryRow) {
+func queueEvents(onto *pgx.Batch, of publicid.Organization, last atCommit, made *[]deliveryRow) {
 	all := last.Events
-	ids, types := make(UuidArray, len(all)), make([]string, len(all))
+	ids, types := make(store.UuidArray, len(all)), make([]string, len(all))
 	at, payloads := make([]time.Time, len(all)), make([][]byte, len(all))
 	for i, e := range all {
-		ids[i], types[i], at[i], payloads[i] = UUID(e.ID), e.Type, e.At, e.Payload
+		ids[i], types[i], at[i], payloads[i] = store.UUID(e.ID), e.Type, e.At, e.Payload
 	}
 	distinct := slices.Compact(slices.Sorted(slices.Values(types)))
 	onto.Queue(insertEventRowsSQL, of, ids, types, at, payloads, distinct, last.SubscribedOnly).Query(func(rows pgx.Rows) (err error) {
-		*made, err = pgx.CollectRows(rows, pgx.RowToStructByPos[DeliveryRow])
+		*made, err = pgx.CollectRows(rows, pgx.RowToStructByPos[deliveryRow])
 		return err
 	})
 }

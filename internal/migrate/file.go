@@ -1,18 +1,11 @@
-// Package migration determines the effects of the files of ent/migrations on a database in use. The
-// effects are the locks of their statements, the tables that they read or rewrite, and the changes
-// that break a program of the release before. Observe runs them on a real Postgres and records the
-// effects in ent/migrations/effects.json, which `earshot migrate plan` shows. Problems judges new
-// migrations by these records.
-//
-// It refuses to change a database in use: internal/store applies migrations.
-package migration
+package migrate
 
 import (
 	"io/fs"
 	"regexp"
 	"strings"
 
-	"ariga.io/atlas/sql/migrate"
+	atlas "ariga.io/atlas/sql/migrate"
 	"ariga.io/atlas/sql/sqltool"
 	"github.com/go-faster/errors"
 )
@@ -46,7 +39,7 @@ func Files(dir fs.FS) ([]File, error) {
 			return nil, errors.Wrap(err, "read a migration")
 		}
 		// Apart from where the goose of this file's statements ends, the two read alike.
-		statements, err := (&sqltool.GooseFile{LocalFile: migrate.NewLocalFile(name, text)}).Stmts()
+		statements, err := (&sqltool.GooseFile{LocalFile: atlas.NewLocalFile(name, text)}).Stmts()
 		if err != nil {
 			return nil, errors.Wrapf(err, "take the statements of %s apart", name)
 		}

@@ -1,8 +1,9 @@
-package migration
+package migrate
 
 import (
 	"bytes"
 	"encoding/json"
+	"regexp"
 	"slices"
 
 	"github.com/go-faster/errors"
@@ -34,6 +35,9 @@ func Recorded() (Effects, error) {
 	return e, nil
 }
 
+// compact matches an object in a list of lists.
+var compact = regexp.MustCompile(`\{\s*"table"[^}]*\}`)
+
 // Text returns the effects in the format of the record.
 func (e Effects) Text() ([]byte, error) {
 	text, err := json.MarshalIndent(e, "", " ")
@@ -56,7 +60,7 @@ var locks = []struct{ name, waits string }{
 	{"ACCESS SHARE", "nothing waits"},
 	{"ROW SHARE", "nothing waits"},
 	{"ROW EXCLUSIVE", "writes to the rows that it changes wait"},
-	{quietest, "reads and writes go on, other changes of the table wait"},
+	{NonBlocking, "reads and writes go on, other changes of the table wait"},
 	{"SHARE", "writes wait, reads go on"},
 	{"SHARE ROW EXCLUSIVE", "writes wait, reads go on"},
 	{"EXCLUSIVE", "writes wait, reads go on"},
@@ -64,24 +68,26 @@ var locks = []struct{ name, waits string }{
 }
 
 const (
-	// quietest is the strongest lock that blocks neither reads nor writes.
-	quietest = "SHARE UPDATE EXCLUSIVE"
-	// writing is the lock of a statement that changes rows.
-	writing = "ROW EXCLUSIVE"
+	// NonBlocking is the strongest lock that blocks neither reads nor writes.
+	NonBlocking = "SHARE UPDATE EXCLUSIVE"
+	// Writing is the lock of a statement that changes rows.
+	Writing = "ROW EXCLUSIVE"
 )
 
-func strength(lock string) int {
+// LockStrength returns the place of a lock in the order of strength, from 0. It returns -1 for an
+// unknown lock.
+func LockStrength(lock string) int {
 	return slices.IndexFunc(locks, func(l struct{ name, waits string }) bool { return l.name == lock })
 }
 
 // Waits describes the operations that wait while the lock is held.
-func (e Effect) Waits() string { return locks[strength(e.Lock)].waits }
+func (e Effect) Waits() string { return locks[LockStrength(e.Lock)].waits }
 
 // Stronger reports whether the lock of e is stronger than that of another effect.
-func (e Effect) Stronger(than Effect) bool { return strength(e.Lock) > strength(than.Lock) }
+func (e Effect) Stronger(than Effect) bool { return LockStrength(e.Lock) > LockStrength(than.Lock) }
 
-// blocks reports whether requests wait for the lock.
-func (e Effect) blocks() bool { return strength(e.Lock) > strength(quietest) }
+// Blocks reports whether requests wait for the lock.
+func (e Effect) Blocks() bool { return LockStrength(e.Lock) > LockStrength(NonBlocking) }
 
-// takesTime reports whether the duration of the statement depends on the number of rows.
-func (e Effect) takesTime() bool { return e.Reads || e.Rewrites || e.Lock == writing }
+// TakesTime reports whether the duration of the statement depends on the number of rows.
+func (e Effect) TakesTime() bool { return e.Reads || e.Rewrites || e.Lock == Writing }

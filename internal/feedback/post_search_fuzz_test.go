@@ -1,4 +1,4 @@
-package store_test
+package feedback_test
 
 import (
 	"strings"

@@ -1,4 +1,4 @@
-package store
+package change
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 
 	"earshot/ent/db"
 	"earshot/internal/publicid"
+	"earshot/internal/store"
 )
 
 // This file stores the records of idempotency keys with hand-written SQL. A record holds the answer
@@ -22,14 +23,14 @@ import (
 // IdempotencyRetention is the time for which a record is valid.
 const IdempotencyRetention = 24 * time.Hour
 
-// IdempotencyKey identifies a request.
-type IdempotencyKey struct {
+// Key is the idempotency key of a request.
+type Key struct {
 	// ID is a hash of the key and its scope. Fingerprint is a hash of the request.
 	ID, Fingerprint [32]byte
 }
 
-// IdempotencyRecord is the stored answer to a request with a key.
-type IdempotencyRecord struct {
+// idempotencyRecord is the stored answer to a request with a key.
+type idempotencyRecord struct {
 	ID          []byte
 	Fingerprint []byte
 	Status      int
@@ -37,13 +38,13 @@ type IdempotencyRecord struct {
 	Answer []byte
 }
 
-// ErrKeyInUse is returned when another running transaction holds the key.
-var ErrKeyInUse = errors.New("another request with this idempotency key is under way")
+// errKeyInUse is returned when another running transaction holds the key.
+var errKeyInUse = errors.New("another request with this idempotency key is under way")
 
-// RecordedError is returned when the key already has a record. Nothing was changed.
-type RecordedError struct{ IdempotencyRecord }
+// recordedError is returned when the key already has a record. Nothing was changed.
+type recordedError struct{ idempotencyRecord }
 
-func (*RecordedError) Error() string { return "the idempotency key has a record" }
+func (*recordedError) Error() string { return "the idempotency key has a record" }
 
 // The lock comes before the read of the records. In the other order, the transaction would miss a
 // record that is committed in between. The lock is only tried, never waited for, and it ends with
@@ -62,17 +63,17 @@ ON CONFLICT (id) DO UPDATE SET created_at = excluded.created_at, fingerprint = e
 )
 
 // lockOf is the advisory lock of a key. If two keys share one of the 2^64 locks, one of them gets
-// ErrKeyInUse while both are running.
+// errKeyInUse while both are running.
 func lockOf(id [32]byte) int64 { return int64(binary.BigEndian.Uint64(id[:8])) }
 
-// KeyLook is the result of a look-up of keys: their locks and records.
-type KeyLook struct {
-	keys    []IdempotencyKey
+// keyLook is the result of a look-up of keys: their locks and records.
+type keyLook struct {
+	keys    []Key
 	locked  []bool
-	records []IdempotencyRecord
+	records []idempotencyRecord
 }
 
-func (l *KeyLook) queue(onto *pgx.Batch, of publicid.Organization, keys []IdempotencyKey) {
+func (l *keyLook) queue(onto *pgx.Batch, of publicid.Organization, keys []Key) {
 	l.keys = keys
 	locks, ids := make([]int64, len(keys)), make([][]byte, len(keys))
 	for i, k := range keys {
@@ -82,37 +83,37 @@ func (l *KeyLook) queue(onto *pgx.Batch, of publicid.Organization, keys []Idempo
 		l.locked, err = pgx.CollectRows(rows, pgx.RowTo[bool])
 		return err
 	})
-	onto.Queue(recordsSQL, of.UUID().String(), ids, Now().Add(-IdempotencyRetention)).Query(func(rows pgx.Rows) (err error) {
-		l.records, err = pgx.CollectRows(rows, pgx.RowToStructByPos[IdempotencyRecord])
+	onto.Queue(recordsSQL, of.UUID().String(), ids, store.Now().Add(-IdempotencyRetention)).Query(func(rows pgx.Rows) (err error) {
+		l.records, err = pgx.CollectRows(rows, pgx.RowToStructByPos[idempotencyRecord])
 		return err
 	})
 }
 
-// Taken returns the keys that can't be used, by their ids, with ErrKeyInUse or a RecordedError. It
+// Taken returns the keys that can't be used, by their ids, with errKeyInUse or a recordedError. It
 // returns none before the look-up and after a failed one.
-func (l *KeyLook) Taken() map[[32]byte]error {
+func (l *keyLook) Taken() map[[32]byte]error {
 	taken := map[[32]byte]error{}
 	for i, locked := range l.locked {
 		if !locked {
-			taken[l.keys[i].ID] = ErrKeyInUse
+			taken[l.keys[i].ID] = errKeyInUse
 		}
 	}
 	for _, r := range l.records {
-		taken[[32]byte(r.ID)] = &RecordedError{r}
+		taken[[32]byte(r.ID)] = &recordedError{r}
 	}
 	return taken
 }
 
-// KeptAnswer is a record to insert.
-type KeptAnswer struct {
-	Key    IdempotencyKey
+// keptAnswer is a record to insert.
+type keptAnswer struct {
+	Key    Key
 	Status int
 	Answer []byte
 	// Subjects are the ids of contacts, members, posts and comments that the answer contains.
 	Subjects []uuid.UUID
 }
 
-func queueRecords(onto *pgx.Batch, of publicid.Organization, answers []KeptAnswer) {
+func queueRecords(onto *pgx.Batch, of publicid.Organization, answers []keptAnswer) {
 	n := len(answers)
 	ids, prints, bodies, states := make([][]byte, n), make([][]byte, n), make([][]byte, n), make([]int, n)
 	subjects := make([]*string, n)
@@ -120,7 +121,7 @@ func queueRecords(onto *pgx.Batch, of publicid.Organization, answers []KeptAnswe
 		ids[i], prints[i], states[i], bodies[i] = a.Key.ID[:], a.Key.Fingerprint[:], a.Status, a.Answer
 		subjects[i] = arrayOf(a.Subjects)
 	}
-	onto.Queue(insertRecordsSQL, of.UUID().String(), Now(), ids, prints, states, bodies, subjects)
+	onto.Queue(insertRecordsSQL, of.UUID().String(), store.Now(), ids, prints, states, bodies, subjects)
 }
 
 // arrayOf returns a Postgres array literal. It returns nil for an empty array, which the index
