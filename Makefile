@@ -87,10 +87,10 @@ SHARE ?= 0/1
 # that each has its own day.
 RACE := ./activities/... ./dispatch/... ./internal/batch/... ./internal/delivery/fairness/... ./internal/inflight/... \
 	./internal/keyring/... ./internal/send/... ./web/pagecache/... ./webhook/...
-RACE_SHARED := ./api/... ./internal/store/... ./mcp/... ./internal/feedback/... ./internal/contacts/... ./web/... ./internal/interactions/... \
-	./internal/webhooks/... ./internal/change/... ./internal/subjects/... ./internal/subscribers/... ./internal/backfill/... \
-	./internal/widget/... ./internal/tokenbucket/... ./internal/page/... ./internal/memory/... ./internal/telemetry/... \
-	./worker/... ./internal/access/...
+RACE_SHARED := ./api/... ./internal/delivery/... ./mcp/... ./internal/feedback/... ./internal/contacts/... ./web/... \
+	./internal/publicactions/... ./internal/webhooks/... ./internal/change/... ./internal/privacy/... ./internal/subscribers/... \
+	./internal/backfill/... ./internal/widget/... ./internal/ratelimit/... ./internal/page/... ./internal/memory/... \
+	./internal/telemetry/... ./worker/... ./internal/access/... ./internal/postgres/... ./internal/migrate/... ./internal/retention/...
 race: export CGO_ENABLED := 1
 race: export SHARE := $(SHARE)
 race: withstack ## look for data races in packages with goroutines; PKG=./workflows/... selects other packages
@@ -169,7 +169,7 @@ vulncheck: linters ## look for known vulnerabilities in the code that the progra
 		test -z "$$wrong" || { echo "$$wrong" >&2; exit 1; }
 	@.ci/vulncheck "$(LINTERS)/govulncheck" '$(VULNDB)'
 
-generate: ## write ent/db, api/gen, the SDKs and parts of the docs from ent/schema, api/openapi.yaml and internal/config
+generate: ## write ent/db, api/gen, the SDKs and parts of the docs from ent/schema, api/openapi.yaml, internal/config and internal/architecture
 	@go generate ./ent
 	@go build -C tools/generate -o $(CURDIR)/$(BIN)/oapi-codegen github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen
 	@$(BIN)/oapi-codegen -config api/server.cfg.yaml api/openapi.yaml
@@ -177,7 +177,7 @@ generate: ## write ent/db, api/gen, the SDKs and parts of the docs from ent/sche
 	@go run ./docs/generate
 
 # It compares files and not commits, so that it also works before a commit.
-SUMS := find ent/db api/gen sdk/go/*.gen.go sdk/typescript/src/generated sdk/python/src/earshot/_generated_*.py sdk/*/CHANGELOG.md docs/operating.md docs/api/versioning.md -type f -exec cksum {} + | LC_ALL=C sort -k 3
+SUMS := find ent/db api/gen sdk/go/*.gen.go sdk/typescript/src/generated sdk/python/src/earshot/_generated_*.py sdk/*/CHANGELOG.md docs/operating.md docs/architecture.md docs/api/versioning.md -type f -exec cksum {} + | LC_ALL=C sort -k 3
 generate-check: ## fail if `make generate` changes anything
 	@mkdir -p $(BIN) && $(SUMS) > $(BIN)/generated.sums
 	@$(MAKE) --no-print-directory generate

@@ -17,10 +17,10 @@ import (
 	"earshot/internal/batch"
 	"earshot/internal/delivery"
 	"earshot/internal/delivery/fairness"
+	"earshot/internal/postgres"
 	"earshot/internal/publicid"
 	"earshot/internal/seal"
 	"earshot/internal/send"
-	"earshot/internal/store"
 	"earshot/internal/telemetry"
 )
 
@@ -74,7 +74,7 @@ type DeliveryOptions struct {
 
 // Deliveries makes attempts.
 type Deliveries struct {
-	store   *store.Store
+	store   *postgres.DB
 	sender  *send.Sender
 	secrets *seal.Box
 	does    Doer
@@ -92,7 +92,7 @@ type Deliveries struct {
 }
 
 // NewDeliveries makes the activities.
-func NewDeliveries(s *store.Store, sender *send.Sender, secrets *seal.Box, does Doer, o DeliveryOptions) *Deliveries {
+func NewDeliveries(s *postgres.DB, sender *send.Sender, secrets *seal.Box, does Doer, o DeliveryOptions) *Deliveries {
 	if o.Counts == nil {
 		o.Counts = NewCounts(telemetry.Meter{})
 	}
@@ -109,7 +109,7 @@ func NewDeliveries(s *store.Store, sender *send.Sender, secrets *seal.Box, does 
 
 // on is a statement about deliveries on one database.
 func on[In, Out any](
-	s *store.Store, statement func(context.Context, *store.Store, []In) ([]Out, error),
+	s *postgres.DB, statement func(context.Context, *postgres.DB, []In) ([]Out, error),
 ) func(context.Context, []In) ([]Out, error) {
 	return func(ctx context.Context, all []In) ([]Out, error) { return statement(ctx, s, all) }
 }

@@ -7,9 +7,9 @@ import (
 
 	"earshot/internal/backfill"
 	"earshot/internal/feedback"
-	"earshot/internal/interactions"
 	"earshot/internal/jobs"
-	"earshot/internal/subjects"
+	"earshot/internal/privacy"
+	"earshot/internal/publicactions"
 	"earshot/internal/subscribers"
 	"earshot/internal/webhooks"
 )
@@ -79,9 +79,9 @@ type swept struct {
 
 	Feedback     *feedback.Service
 	Webhooks     *webhooks.Service
-	Subjects     *subjects.Service
+	Subjects     *privacy.Service
 	Backfills    *backfill.Service
-	Interactions *interactions.Service
+	Interactions *publicactions.Service
 	Subscribers  *subscribers.Service
 }
 

@@ -7,8 +7,8 @@ import (
 	"github.com/go-faster/errors"
 
 	"earshot/internal/failpoint"
-	"earshot/internal/interactions"
 	"earshot/internal/mail"
+	"earshot/internal/publicactions"
 	"earshot/internal/publicid"
 )
 
@@ -20,13 +20,13 @@ const (
 
 // Interactions mails confirmation links to end-users.
 type Interactions struct {
-	interactions *interactions.Service
+	interactions *publicactions.Service
 	mailer       *mail.Mailer
 	counts       *Counts
 }
 
 // NewInteractions makes the activities.
-func NewInteractions(i *interactions.Service, m *mail.Mailer, counts *Counts) *Interactions {
+func NewInteractions(i *publicactions.Service, m *mail.Mailer, counts *Counts) *Interactions {
 	return &Interactions{i, m, counts}
 }
 

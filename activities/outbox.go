@@ -14,8 +14,8 @@ import (
 	"earshot/internal/delivery"
 	"earshot/internal/failpoint"
 	"earshot/internal/jobs"
+	"earshot/internal/postgres"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 )
 
 // SweepName is the wire name of the activity.
@@ -67,7 +67,7 @@ type Runs interface {
 
 // Outbox finds deliveries, and rows of other jobs, that no run is working on.
 type Outbox struct {
-	store    *store.Store
+	store    *postgres.DB
 	dispatch change.Dispatcher
 	runs     Runs
 	swept    swept
@@ -81,7 +81,7 @@ type Engine interface {
 	Runs
 }
 
-func newOutbox(s *store.Store, e Engine, services swept, counts *Counts, log *slog.Logger) *Outbox {
+func newOutbox(s *postgres.DB, e Engine, services swept, counts *Counts, log *slog.Logger) *Outbox {
 	return &Outbox{store: s, dispatch: e, runs: e, swept: services, counts: counts, log: log}
 }
 

@@ -12,10 +12,10 @@ import (
 	"go.temporal.io/sdk/testsuite"
 
 	"earshot/activities"
+	"earshot/internal/postgres"
 	"earshot/internal/publicid"
 	"earshot/internal/seal"
 	"earshot/internal/send"
-	"earshot/internal/store"
 	"earshot/internal/testkit"
 )
 
@@ -40,7 +40,7 @@ func (p panics) Handle(ctx context.Context, line slog.Record) error {
 
 // due holds deliveries of a webhook that are due for their first attempts.
 type due struct {
-	store   *store.Store
+	store   *postgres.DB
 	ctx     context.Context
 	box     *seal.Box
 	webhook publicid.Webhook
@@ -51,9 +51,9 @@ func newDue(t *testing.T, n int) due {
 	t.Helper()
 	s, box, receiver := testkit.Store(t), seal.New(), testkit.NewReceiver(t)
 	require.NoError(t, box.Add("k1", make([]byte, 32)))
-	o, err := s.Client().Organization.Create().SetName("Acme").Save(store.System(t.Context(), "test"))
+	o, err := s.Client().Organization.Create().SetName("Acme").Save(postgres.System(t.Context(), "test"))
 	require.NoError(t, err)
-	ctx, hook := store.WithOrganization(t.Context(), o.ID), publicid.NewWebhook()
+	ctx, hook := postgres.WithOrganization(t.Context(), o.ID), publicid.NewWebhook()
 	s.Client().Webhook.Create().SetID(hook).SetURL(receiver.URL).SetEvents([]string{"post.created"}).
 		SetSecretSealed(box.Seal(hook.String(), "whsec_"+strings.Repeat("a", 32))).SaveX(ctx)
 	happened := s.Client().Event.Create().SetType("post.created").SetPayload([]byte("{}")).SaveX(ctx).ID

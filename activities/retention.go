@@ -9,9 +9,9 @@ import (
 
 	"earshot/internal/delivery"
 	"earshot/internal/failpoint"
+	"earshot/internal/postgres"
 	"earshot/internal/ratelimit"
 	"earshot/internal/retention"
-	"earshot/internal/store"
 	"earshot/internal/webhooks"
 )
 
@@ -32,14 +32,14 @@ const (
 
 // Retention removes rows that are older than the deployment's limits.
 type Retention struct {
-	store *store.Store
+	store *postgres.DB
 	keep  time.Duration
 	count *Counts
 	log   *slog.Logger
 }
 
 // NewRetention makes the activity. Rows are kept for the duration keep; 0 keeps them forever.
-func NewRetention(s *store.Store, keep time.Duration, counts *Counts, log *slog.Logger) *Retention {
+func NewRetention(s *postgres.DB, keep time.Duration, counts *Counts, log *slog.Logger) *Retention {
 	return &Retention{store: s, keep: keep, count: counts, log: log}
 }
 
@@ -183,7 +183,7 @@ func (r *Retention) removeTombstones(ctx context.Context, began time.Time, p *pr
 	if r.keep <= 0 {
 		return nil
 	}
-	return r.removePages(ctx, began, p, "tombstones", &p.Result.Tombstones, func(ctx context.Context, s *store.Store) (int, bool, error) {
+	return r.removePages(ctx, began, p, "tombstones", &p.Result.Tombstones, func(ctx context.Context, s *postgres.DB) (int, bool, error) {
 		return retention.RemoveTombstones(ctx, s, began.Add(-r.keep))
 	})
 }
@@ -194,7 +194,7 @@ func (r *Retention) removeOfPersons(ctx context.Context, began time.Time, p *pro
 	for _, of := range []struct {
 		name   string
 		count  *int
-		remove func(context.Context, *store.Store) (int, bool, error)
+		remove func(context.Context, *postgres.DB) (int, bool, error)
 	}{
 		{"subject_records", &p.Result.SubjectRecords, retention.RemoveSubjectRecords},
 		{"subject_requests", &p.Result.SubjectRequests, retention.RemoveSubjectRequests},
@@ -212,7 +212,7 @@ func (r *Retention) removeOfPersons(ctx context.Context, began time.Time, p *pro
 // removePages removes rows page by page and counts them. The function remove reports whether there
 // may be more.
 func (r *Retention) removePages(
-	ctx context.Context, began time.Time, p *progress, name string, count *int, remove func(context.Context, *store.Store) (int, bool, error),
+	ctx context.Context, began time.Time, p *progress, name string, count *int, remove func(context.Context, *postgres.DB) (int, bool, error),
 ) error {
 	for whole := true; whole && !p.Result.Unfinished; {
 		pageBegan := time.Now()

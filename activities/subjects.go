@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"earshot/internal/failpoint"
+	"earshot/internal/privacy"
 	"earshot/internal/publicid"
-	"earshot/internal/subjects"
 )
 
 // ContinueSubjectName is the wire name of the activity.
@@ -17,10 +17,10 @@ const ContinueSubjectName = "continue_subject_request"
 const subjectTime = 10 * time.Second
 
 // Subjects continues exports and erasures of persons.
-type Subjects struct{ subjects *subjects.Service }
+type Subjects struct{ subjects *privacy.Service }
 
 // NewSubjects makes the activity.
-func NewSubjects(s *subjects.Service) *Subjects { return &Subjects{s} }
+func NewSubjects(s *privacy.Service) *Subjects { return &Subjects{s} }
 
 // SubjectParams names the request.
 type SubjectParams struct {

@@ -131,7 +131,7 @@ func (s *Subscribers) sent(ctx context.Context, of publicid.Organization, taken 
 	case mail.Permanent(err) && !mail.RefusesSender(err):
 		s.counts.email(ctx, "refused")
 		return s.subscribers.Remove(ctx, of, taken)
-	case mail.Judged(err):
+	case mail.Refused(err):
 		// The server accepts other e-mails. This one may succeed later, for example after a full
 		// mailbox was emptied.
 		s.counts.email(ctx, "failed")

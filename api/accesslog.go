@@ -13,7 +13,7 @@ import (
 // outcome. It never logs the body, the query or the key.
 func (s *server) logAccess(c *gin.Context) {
 	began := time.Now()
-	ctx, touched := change.WithTouched(c.Request.Context())
+	ctx, touched := change.WithLoggedIDs(c.Request.Context())
 	c.Request = c.Request.WithContext(ctx)
 	c.Next()
 	attrs := []slog.Attr{

@@ -31,7 +31,7 @@ func (s *server) CreateAPIKey(ctx context.Context, r gen.CreateAPIKeyRequestObje
 	if err != nil {
 		return nil, err
 	}
-	change.Touch(ctx, "keyId", made.Key.ID)
+	change.LogIDs(ctx, "keyId", made.Key.ID)
 	return createdAPIKey(made), nil
 }
 
@@ -45,7 +45,7 @@ func (s *server) RotateAPIKey(ctx context.Context, r gen.RotateAPIKeyRequestObje
 	if err != nil {
 		return nil, err
 	}
-	change.Touch(ctx, "keyId", made.Key.ID)
+	change.LogIDs(ctx, "keyId", made.Key.ID)
 	return rotatedAPIKey(made), nil
 }
 

@@ -34,7 +34,7 @@ func (s *server) CreateBoard(ctx context.Context, r gen.CreateBoardRequestObject
 	if err != nil {
 		return nil, err
 	}
-	change.Touch(ctx, "boardId", b.ID)
+	change.LogIDs(ctx, "boardId", b.ID)
 	return createdBoard(b), nil
 }
 

@@ -36,7 +36,7 @@ func (s *server) CreateChangelogEntry(ctx context.Context, r gen.CreateChangelog
 	if err != nil {
 		return nil, err
 	}
-	change.Touch(ctx, "entryId", e.ID)
+	change.LogIDs(ctx, "entryId", e.ID)
 	return createdEntry(e), nil
 }
 

@@ -23,7 +23,7 @@ func (s *server) CreateComment(ctx context.Context, r gen.CreateCommentRequestOb
 	if err != nil {
 		return nil, err
 	}
-	change.Touch(ctx, "commentId", c.ID)
+	change.LogIDs(ctx, "commentId", c.ID)
 	return createdComment(c), nil
 }
 

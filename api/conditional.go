@@ -25,10 +25,10 @@ const (
 
 type ifMatchKey struct{}
 
-// judgeIfMatch validates the If-Match header of a write and returns a context with the entity tags.
+// validateIfMatch validates the If-Match header of a write and returns a context with the entity tags.
 // It refuses the header of a write that takes none. Otherwise, the client would believe that its
 // condition holds.
-func (o operation) judgeIfMatch(bad *problem.Fields, r *http.Request) context.Context {
+func (o operation) validateIfMatch(bad *problem.Fields, r *http.Request) context.Context {
 	ctx := r.Context()
 	if reads(r.Method) || len(r.Header.Values(ifMatchHeader)) == 0 {
 		return ctx
@@ -61,8 +61,8 @@ func (o operation) withReadOnly(ctx context.Context, sent map[string]json.RawMes
 	return context.WithValue(ctx, readOnlyKey{}, &readOnly{sent, o.ReadOnly})
 }
 
-// judge compares the sent members with the body of the resource's GET.
-func (r *readOnly) judge(body []byte) error {
+// check compares the sent members with the body of the resource's GET.
+func (r *readOnly) check(body []byte) error {
 	var current struct{ Data map[string]json.RawMessage }
 	if err := json.Unmarshal(body, &current); err != nil {
 		return errors.Wrap(err, "decode the resource")
@@ -137,15 +137,15 @@ func matcher[Out, Body any](ctx context.Context, answer func(found Out) Body) fu
 			return problem.New(problem.PreconditionFailed, "The resource isn't any more what If-Match says; read it again.")
 		}
 		if fixed != nil {
-			return fixed.judge(body)
+			return fixed.check(body)
 		}
 		return nil
 	}
 }
 
-// tag adds an ETag to the answers that have one in the contract. It answers 304 if the client
+// setETag adds an ETag to the answers that have one in the contract. It answers 304 if the client
 // already has the current version.
-func (s *server) tag(c *gin.Context) {
+func (s *server) setETag(c *gin.Context) {
 	if !s.operation(c).Tagged {
 		return
 	}

@@ -55,7 +55,7 @@ func TestAConditionalRequest(t *testing.T) {
 		"loses no update of several that read and write at once": conditionalAtOnce,
 		"goes on with the ETag of the change before":             conditionalChain,
 		"compares all that a GET shows, also the votes":          conditionalVote,
-		"judges the target of a merge":                           conditionalMerge,
+		"checks the target of a merge":                           conditionalMerge,
 		"takes the ETag of a tag's change, as tags have no GET":  conditionalTagChange,
 		"approves no submission that a merge has moved":          conditionalApproval,
 		"takes any of several tags, or an asterisk":              conditionalTags,

@@ -22,7 +22,7 @@ func (s *server) IdentifyContact(ctx context.Context, r gen.IdentifyContactReque
 	if err != nil {
 		return nil, err
 	}
-	change.Touch(ctx, "contactId", c.ID)
+	change.LogIDs(ctx, "contactId", c.ID)
 	answer := contact(c)
 	if created {
 		return gen.IdentifyContact201JSONResponse{Data: answer}, nil
@@ -88,7 +88,7 @@ func touchContacts(ctx context.Context, done []contacts.Identified) {
 			ids = append(ids, d.Contact.ID)
 		}
 	}
-	change.Touch(ctx, "contactIds", ids...)
+	change.LogIDs(ctx, "contactIds", ids...)
 }
 
 func (s *server) GetContact(ctx context.Context, r gen.GetContactRequestObject) (gen.GetContactResponseObject, error) {
@@ -114,7 +114,7 @@ func (s *server) CreateContact(ctx context.Context, r gen.CreateContactRequestOb
 	if err != nil {
 		return nil, err
 	}
-	change.Touch(ctx, "contactId", c.ID)
+	change.LogIDs(ctx, "contactId", c.ID)
 	return createdContact(c), nil
 }
 

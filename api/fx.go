@@ -15,9 +15,9 @@ import (
 	"earshot/internal/config"
 	"earshot/internal/contacts"
 	"earshot/internal/feedback"
-	"earshot/internal/interactions"
+	"earshot/internal/privacy"
+	"earshot/internal/publicactions"
 	"earshot/internal/ratelimit"
-	"earshot/internal/subjects"
 	"earshot/internal/subscribers"
 	"earshot/internal/telemetry"
 	"earshot/internal/webhooks"
@@ -30,9 +30,9 @@ type UseCases struct {
 	Access       *access.Service
 	Contacts     *contacts.Service
 	Feedback     *feedback.Service
-	Interactions *interactions.Service
+	Interactions *publicactions.Service
 	Webhooks     *webhooks.Service
-	Subjects     *subjects.Service
+	Subjects     *privacy.Service
 	Widget       *widget.Service
 	// Subscribers handles the contacts that get e-mails about posts and the changelog.
 	Subscribers *subscribers.Service

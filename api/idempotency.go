@@ -23,9 +23,9 @@ const (
 	maxIdempotencyKey = 255
 )
 
-// judgeKey validates the key of an operation that takes one, and reports whether the request has
+// validateKey validates the key of an operation that takes one, and reports whether the request has
 // one. Other operations ignore the header.
-func (o operation) judgeKey(bad *problem.Fields, h http.Header) (given bool) {
+func (o operation) validateKey(bad *problem.Fields, h http.Header) (given bool) {
 	all := h.Values(idempotencyKeyHeader)
 	switch {
 	case !o.Keyed || len(all) == 0:

@@ -30,7 +30,7 @@ func (s *server) CreateMember(ctx context.Context, r gen.CreateMemberRequestObje
 	if err != nil {
 		return nil, err
 	}
-	change.Touch(ctx, "memberId", m.ID)
+	change.LogIDs(ctx, "memberId", m.ID)
 	return createdMember(m), nil
 }
 

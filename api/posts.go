@@ -25,7 +25,7 @@ func (s *server) CreatePost(ctx context.Context, r gen.CreatePostRequestObject) 
 	if err != nil {
 		return nil, err
 	}
-	change.Touch(ctx, "postId", p.ID)
+	change.LogIDs(ctx, "postId", p.ID)
 	return createdPost(p), nil
 }
 

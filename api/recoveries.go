@@ -19,7 +19,7 @@ func (s *server) RecoverWebhook(ctx context.Context, r gen.RecoverWebhookRequest
 	if err != nil {
 		return nil, err
 	}
-	change.Touch(ctx, "recoveryId", made.ID)
+	change.LogIDs(ctx, "recoveryId", made.ID)
 	return startedRecovery(made), nil
 }
 

@@ -46,7 +46,7 @@ type Options struct {
 	Log    *slog.Logger
 }
 
-// standardWork equals the time limit of a statement (store.Options.Serving).
+// standardWork equals the time limit of a statement (postgres.Options.Serving).
 const standardWork = time.Minute
 
 type server struct {
@@ -120,7 +120,7 @@ func New(u UseCases, o Options) (*API, error) {
 	if o.BounceSecret != "" {
 		r.POST(bouncesPath, s.bounced(o.BounceSecret))
 	}
-	operations := r.Group("", s.authorize, s.limit, s.checkScope, s.reserveMemory, s.judge, s.tag)
+	operations := r.Group("", s.authorize, s.limit, s.checkScope, s.reserveMemory, s.validate, s.setETag)
 	strict := gen.NewStrictHandlerWithOptions(s, []gen.StrictMiddlewareFunc{s.ownContext}, gen.StrictGinServerOptions{
 		RequestErrorHandlerFunc:  s.undecoded,
 		HandlerErrorFunc:         s.refuse,

@@ -7,12 +7,12 @@ import (
 	"earshot/api/gen"
 	"earshot/ent/db"
 	"earshot/internal/change"
+	"earshot/internal/privacy"
 	"earshot/internal/publicid"
-	"earshot/internal/subjects"
 )
 
 func (s *server) ExportContact(ctx context.Context, r gen.ExportContactRequestObject) (gen.ExportContactResponseObject, error) {
-	exports := func(made subjects.Started) gen.ExportContact202JSONResponse {
+	exports := func(made privacy.Started) gen.ExportContact202JSONResponse {
 		return gen.ExportContact202JSONResponse{Data: subjectRequest(made.SubjectRequest)}
 	}
 	id := publicid.Read[publicid.Contact](r.ContactID)
@@ -20,15 +20,15 @@ func (s *server) ExportContact(ctx context.Context, r gen.ExportContactRequestOb
 	if err != nil {
 		return nil, err
 	}
-	change.Touch(ctx, "subjectRequestId", made.ID)
+	change.LogIDs(ctx, "subjectRequestId", made.ID)
 	return exports(made), nil
 }
 
 // contactBefore is the GET of the contact of an export or an erasure.
-func contactBefore(made subjects.Started) gen.GetContact200JSONResponse { return foundContact(made.Of) }
+func contactBefore(made privacy.Started) gen.GetContact200JSONResponse { return foundContact(made.Of) }
 
 func (s *server) EraseContact(ctx context.Context, r gen.EraseContactRequestObject) (gen.EraseContactResponseObject, error) {
-	erases := func(made subjects.Started) gen.EraseContact202JSONResponse {
+	erases := func(made privacy.Started) gen.EraseContact202JSONResponse {
 		return gen.EraseContact202JSONResponse{Data: subjectRequest(made.SubjectRequest)}
 	}
 	id := publicid.Read[publicid.Contact](r.ContactID)
@@ -37,7 +37,7 @@ func (s *server) EraseContact(ctx context.Context, r gen.EraseContactRequestObje
 	if err != nil {
 		return nil, err
 	}
-	change.Touch(ctx, "subjectRequestId", made.ID)
+	change.LogIDs(ctx, "subjectRequestId", made.ID)
 	return erases(made), nil
 }
 
@@ -67,6 +67,6 @@ func subjectRequest(r *db.SubjectRequest) gen.SubjectRequest {
 	}
 }
 
-func subjectRecord(r subjects.Record) gen.SubjectRecord {
+func subjectRecord(r privacy.Record) gen.SubjectRecord {
 	return gen.SubjectRecord{Kind: r.Kind, Record: r.JSON}
 }

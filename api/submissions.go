@@ -11,7 +11,7 @@ import (
 	"earshot/ent/db/submission"
 	"earshot/internal/change"
 	"earshot/internal/feedback"
-	"earshot/internal/interactions"
+	"earshot/internal/publicactions"
 	"earshot/internal/publicid"
 )
 
@@ -46,14 +46,14 @@ func (s *server) ApproveSubmission(ctx context.Context, r gen.ApproveSubmissionR
 	if err != nil {
 		return nil, err
 	}
-	change.Touch(ctx, "postId", done.Post.ID)
+	change.LogIDs(ctx, "postId", done.Post.ID)
 	if done.Comment != nil {
-		change.Touch(ctx, "commentId", done.Comment.ID)
+		change.LogIDs(ctx, "commentId", done.Comment.ID)
 	}
 	return approved(done), nil
 }
 
-func approved(done interactions.Decided) gen.ApproveSubmission201JSONResponse {
+func approved(done publicactions.Decided) gen.ApproveSubmission201JSONResponse {
 	out := gen.ApprovedSubmission{Post: nullable.NewNullNullable[gen.Post](), Comment: nullable.NewNullNullable[gen.Comment]()}
 	if done.Comment != nil {
 		out.Comment.Set(comment(done.Comment))
@@ -64,17 +64,17 @@ func approved(done interactions.Decided) gen.ApproveSubmission201JSONResponse {
 }
 
 // submissionBefore is the GET of a submission that is decided.
-func submissionBefore(done interactions.Decided) gen.GetSubmission200JSONResponse {
+func submissionBefore(done publicactions.Decided) gen.GetSubmission200JSONResponse {
 	return foundSubmission(done.Submission)
 }
 
 func (s *server) RejectSubmission(ctx context.Context, r gen.RejectSubmissionRequestObject) (gen.RejectSubmissionResponseObject, error) {
 	id := publicid.Read[publicid.Submission](r.SubmissionID)
-	also := interactions.None
+	also := publicactions.None
 	if r.Params.AlsoFrom != nil {
-		also = interactions.Also(*r.Params.AlsoFrom)
+		also = publicactions.Also(*r.Params.AlsoFrom)
 	}
-	rejected := func(done interactions.Decided) gen.RejectSubmission200JSONResponse {
+	rejected := func(done publicactions.Decided) gen.RejectSubmission200JSONResponse {
 		return gen.RejectSubmission200JSONResponse{Data: gen.RejectedSubmission{ID: id.String(), RejectedCount: done.Rejected}}
 	}
 	done, err := s.Interactions.Reject(ctx, id, also, conditional(ctx, http.StatusOK, rejected, submissionBefore))

@@ -24,7 +24,7 @@ import (
 // in this process, so each rule exists once. A Call has the cost and the memory of such a run.
 
 // Grant is the permission of a request to a surface: its key, and the token that it has cost.
-type Grant struct {
+type SurfaceRequest struct {
 	server    *server
 	engine    *gin.Engine
 	requestID string
@@ -34,35 +34,35 @@ type Grant struct {
 	// spent is true once a call has used the token. Further calls cost tokens of their own.
 	spent bool
 	// releases free the memory that the answers of calls have reserved.
-	releases map[*Call]func()
+	releases map[*ToolCall]func()
 	// answered is true once the request's answer is written.
 	answered bool
 }
 
 // MayWrite reports whether the key has the scope read:write.
-func (g *Grant) MayWrite() bool { return g.caller.CanWrite() }
+func (g *SurfaceRequest) MayWrite() bool { return g.caller.CanWrite() }
 
 // Call is one call of a tool. It runs an operation, and may run it again for a smaller part of the
 // result.
-type Call struct {
-	grant *Grant
+type ToolCall struct {
+	grant *SurfaceRequest
 	tool  string
 	// paid is true if the next run costs no token.
 	paid bool
 }
 
 // Call begins a call of a tool. The tool's name is for the log.
-func (g *Grant) Call(tool string) *Call {
+func (g *SurfaceRequest) Call(tool string) *ToolCall {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	c := &Call{grant: g, tool: tool, paid: !g.spent}
+	c := &ToolCall{grant: g, tool: tool, paid: !g.spent}
 	g.spent = true
 	return c
 }
 
 // keep holds the memory of an answer until the request is answered. A further answer of the same
 // call replaces the one before.
-func (c *Call) keep(over func()) {
+func (c *ToolCall) keep(over func()) {
 	g := c.grant
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -76,7 +76,7 @@ func (c *Call) keep(over func()) {
 	g.releases[c] = over
 }
 
-func (g *Grant) end() {
+func (g *SurfaceRequest) end() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.answered = true
@@ -87,7 +87,7 @@ func (g *Grant) end() {
 
 // Mount serves a surface at POST path. A request needs an API key and costs one token of its
 // budget. Requests from pages of foreign origins are refused.
-func (a *API) Mount(path string, surface func(http.ResponseWriter, *http.Request, *Grant)) {
+func (a *API) Mount(path string, surface func(http.ResponseWriter, *http.Request, *SurfaceRequest)) {
 	a.engine.POST(path, a.server.checkOrigin, a.server.authorize, a.server.limit, func(c *gin.Context) {
 		release, ok := a.server.reserveBody(c, maxMessage, memory.MessageCost)
 		if !ok {
@@ -95,7 +95,7 @@ func (a *API) Mount(path string, surface func(http.ResponseWriter, *http.Request
 		}
 		defer release()
 		caller, _ := callerOf(c)
-		g := &Grant{server: a.server, engine: a.engine, requestID: requestID(c), caller: caller, releases: map[*Call]func(){}}
+		g := &SurfaceRequest{server: a.server, engine: a.engine, requestID: requestID(c), caller: caller, releases: map[*ToolCall]func(){}}
 		defer g.end()
 		surface(c.Writer, c.Request, g)
 	})
@@ -103,7 +103,7 @@ func (a *API) Mount(path string, surface func(http.ResponseWriter, *http.Request
 
 // Decode runs fn, which decodes a part of the request with the given size in bytes. Large parts share
 // the few slots of the API's own bodies.
-func (g *Grant) Decode(ctx context.Context, size int, fn func()) error {
+func (g *SurfaceRequest) Decode(ctx context.Context, size int, fn func()) error {
 	return g.server.decoding(ctx, size, fn)
 }
 
@@ -120,7 +120,7 @@ type Answer struct {
 // Run runs an operation. The context is that of the request to the surface, or is derived from it.
 // The target is the path with the query. The headers are those of the contract's parameters. The
 // body is JSON or nil. The call's previous answer must not be used any more.
-func (c *Call) Run(ctx context.Context, method, target string, headers http.Header, body []byte) (*Answer, error) {
+func (c *ToolCall) Run(ctx context.Context, method, target string, headers http.Header, body []byte) (*Answer, error) {
 	r, err := http.NewRequestWithContext(context.WithValue(ctx, callKey{}, c), method, target, bytes.NewReader(body))
 	if err != nil {
 		return nil, problem.Invalid("", "format", "makes no request")
@@ -149,8 +149,8 @@ func (w *recorder) Write(b []byte) (int, error) {
 type callKey struct{}
 
 // callOf returns the call that an operation runs for. It is nil for a request from the network.
-func callOf(c *gin.Context) *Call {
-	call, _ := c.Request.Context().Value(callKey{}).(*Call)
+func callOf(c *gin.Context) *ToolCall {
+	call, _ := c.Request.Context().Value(callKey{}).(*ToolCall)
 	return call
 }
 

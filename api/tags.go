@@ -33,7 +33,7 @@ func (s *server) CreateTag(ctx context.Context, r gen.CreateTagRequestObject) (g
 	if err != nil {
 		return nil, err
 	}
-	change.Touch(ctx, "tagId", t.ID)
+	change.LogIDs(ctx, "tagId", t.ID)
 	return createdTag(t), nil
 }
 

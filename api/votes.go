@@ -25,7 +25,7 @@ func (s *server) CastVote(ctx context.Context, r gen.CastVoteRequestObject) (gen
 	if err != nil {
 		return nil, err
 	}
-	change.Touch(ctx, "voteId", v.ID)
+	change.LogIDs(ctx, "voteId", v.ID)
 	return cast(v), nil
 }
 

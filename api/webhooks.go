@@ -21,7 +21,7 @@ func (s *server) CreateWebhook(ctx context.Context, r gen.CreateWebhookRequestOb
 	if err != nil {
 		return nil, err
 	}
-	change.Touch(ctx, "webhookId", w.ID)
+	change.LogIDs(ctx, "webhookId", w.ID)
 	return createdWebhook(w), nil
 }
 

@@ -24,7 +24,7 @@ func (s *server) CreateWidgetSecret(ctx context.Context, _ gen.CreateWidgetSecre
 	if err != nil {
 		return nil, err
 	}
-	change.Touch(ctx, "widgetSecretId", made.Secret.ID)
+	change.LogIDs(ctx, "widgetSecretId", made.Secret.ID)
 	return createdWidgetSecret(made), nil
 }
 

@@ -18,8 +18,8 @@ import (
 
 	"earshot/internal/access"
 	"earshot/internal/change"
+	"earshot/internal/postgres"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 )
 
 const (
@@ -111,13 +111,13 @@ func (l *lists) open(ctx context.Context) error {
 
 // makeKey makes a key with a rate limit that the measurement can't reach.
 func (l *lists) makeKey(ctx context.Context, org publicid.Organization, user publicid.User) error {
-	own, err := store.Open(store.Options{URL: os.Getenv("DATABASE_URL")})
+	own, err := postgres.Open(postgres.Options{URL: os.Getenv("DATABASE_URL")})
 	if err != nil {
 		return err
 	}
 	defer own.Close()
 	keys := access.New(own, change.NewRunner(own, nil, nil, change.Settings{}), slog.Default())
-	key, made, err := keys.CreateAPIKey(store.WithOrganization(ctx, org), access.NewAPIKey{User: user, Name: "bench", Scope: "read"})
+	key, made, err := keys.CreateAPIKey(postgres.WithOrganization(ctx, org), access.NewAPIKey{User: user, Name: "bench", Scope: "read"})
 	if err != nil {
 		return err
 	}

@@ -33,7 +33,7 @@ func measureNewDatabase(ctx context.Context, o options) error {
 		}
 		if try == newTries {
 			return errors.Errorf("burst %d on a new database had %.2f of the speed after ANALYZE, and at least %.2f is wanted: "+
-				"does the service still make statistics (internal/store/statistics.go)?", newBursts, share, newLeast)
+				"does the service still make statistics (internal/postgres/statistics.go)?", newBursts, share, newLeast)
 		}
 		fmt.Fprintln(os.Stderr, "too slow: measuring again, because a neighbour may have come")
 	}

@@ -17,10 +17,10 @@ import (
 	"earshot/internal/change"
 	"earshot/internal/contacts"
 	"earshot/internal/feedback"
+	"earshot/internal/postgres"
 	"earshot/internal/ratelimit"
 	"earshot/internal/seal"
 	"earshot/internal/send"
-	"earshot/internal/store"
 	"earshot/internal/webhooks"
 )
 
@@ -42,7 +42,7 @@ func (*statements) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndDa
 // explain serves a request in this process and returns the plans of its SQL statements.
 func (l *lists) explain(ctx context.Context, path string) (string, error) {
 	var asked statements
-	own, err := store.Open(store.Options{URL: os.Getenv("DATABASE_URL"), Tracer: &asked})
+	own, err := postgres.Open(postgres.Options{URL: os.Getenv("DATABASE_URL"), Tracer: &asked})
 	if err != nil {
 		return "", err
 	}

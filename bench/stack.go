@@ -19,8 +19,8 @@ import (
 	"earshot/ent/db"
 	"earshot/internal/access"
 	"earshot/internal/change"
+	"earshot/internal/postgres"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 	earshot "earshot/sdk/go"
 )
 
@@ -109,7 +109,7 @@ func open(ctx context.Context, at addresses) (s *stack, err error) {
 
 // withAccess calls fn with the access service on the stack's database.
 func (s *stack) withAccess(fn func(keys *access.Service) error) error {
-	own, err := store.Open(store.Options{URL: s.at.database})
+	own, err := postgres.Open(postgres.Options{URL: s.at.database})
 	if err != nil {
 		return err
 	}
@@ -139,7 +139,7 @@ func (s *stack) makeTenant(ctx context.Context) (t tenant, err error) {
 
 // enter makes a key for a member, and a client with that key.
 func (s *stack) enter(ctx context.Context, keys *access.Service, org publicid.Organization, as publicid.User) (t tenant, err error) {
-	key, made, err := keys.CreateAPIKey(store.WithOrganization(ctx, org),
+	key, made, err := keys.CreateAPIKey(postgres.WithOrganization(ctx, org),
 		access.NewAPIKey{User: as, Name: "bench", Scope: "read:write"})
 	if err != nil {
 		return t, err

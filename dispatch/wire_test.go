@@ -19,10 +19,10 @@ import (
 	"earshot/internal/backfill"
 	"earshot/internal/change"
 	"earshot/internal/feedback"
-	"earshot/internal/interactions"
 	"earshot/internal/jobs"
+	"earshot/internal/privacy"
+	"earshot/internal/publicactions"
 	"earshot/internal/publicid"
-	"earshot/internal/subjects"
 	"earshot/internal/testkit"
 	"earshot/internal/webhooks"
 )
@@ -98,8 +98,8 @@ func TestTheRequestsToTemporalStayTheSame(t *testing.T) {
 	t.Cleanup(connection.Close)
 	d := dispatch.New(connection, 60, testkit.Log(t))
 	d.Queue([]jobs.Request{
-		feedback.PublishRun(entry, of), webhooks.RecoveryRun(recovery, hook, of), subjects.Run(request, of), backfill.Run(backfilled, of),
-		webhooks.StreakEnded(hook), interactions.Run(interaction, of), interactions.ConfirmedRun(interaction), change.NotifySubscribers(of),
+		feedback.PublishRun(entry, of), webhooks.RecoveryRun(recovery, hook, of), privacy.Run(request, of), backfill.Run(backfilled, of),
+		webhooks.StreakEnded(hook), publicactions.Run(interaction, of), publicactions.ConfirmedRun(interaction), change.NotifySubscribers(of),
 	})
 	d.Drain(t.Context())
 	require.NoError(t, d.Do(t.Context(), webhooks.StreakGrew(hook)))

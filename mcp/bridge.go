@@ -75,7 +75,7 @@ func (b *Bridge) carryAll(ctx context.Context) error {
 	for {
 		m, err := desktop.Read(ctx)
 		switch call, ok := m.(*jsonrpc.Request); {
-		case errors.Is(err, io.EOF):
+		case errors.Is(err, io.EOF), ctx.Err() != nil: // the client has closed its end, or has sent a signal
 			return nil
 		case err != nil:
 			_, _ = fmt.Fprintf(b.Out, "%s\n", rpcError(nil, jsonrpc.CodeParseError, "the message is not valid JSON-RPC", nil))

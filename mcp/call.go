@@ -26,7 +26,7 @@ type result struct {
 }
 
 // call runs a tool.
-func (s *Surface) call(ctx context.Context, g *api.Grant, r *ready, raw json.RawMessage) (got result) {
+func (s *Surface) call(ctx context.Context, g *api.SurfaceRequest, r *ready, raw json.RawMessage) (got result) {
 	defer func() {
 		// The library runs this in a goroutine of its own, where a panic would end the process. The
 		// panics of operations are recovered before.
@@ -66,7 +66,7 @@ func (s *Surface) call(ctx context.Context, g *api.Grant, r *ready, raw json.Raw
 }
 
 // run runs the operation of a call.
-func (s *Surface) run(ctx context.Context, call *api.Call, op *operation, req *request, arguments map[string]json.RawMessage) result {
+func (s *Surface) run(ctx context.Context, call *api.ToolCall, op *operation, req *request, arguments map[string]json.RawMessage) result {
 	got := s.perform(ctx, call, op, req)
 	note := ""
 	if op.next() != "" {
@@ -88,7 +88,7 @@ func (s *Surface) run(ctx context.Context, call *api.Call, op *operation, req *r
 }
 
 // perform runs an operation once. Its answer is in the tools' names, and may be too large.
-func (s *Surface) perform(ctx context.Context, call *api.Call, op *operation, req *request) result {
+func (s *Surface) perform(ctx context.Context, call *api.ToolCall, op *operation, req *request) result {
 	answer, err := call.Run(ctx, req.method, req.target(), req.headers, req.body)
 	if err != nil {
 		return toolError(err)
@@ -120,7 +120,7 @@ func with(body []byte, name string, value any) []byte {
 
 // fitting requests fewer items if a page is larger than MaxAnswer. The cursor of the smaller page
 // leads to the rest.
-func (s *Surface) fitting(ctx context.Context, call *api.Call, op *operation, req *request, page result) (_ result, note string) {
+func (s *Surface) fitting(ctx context.Context, call *api.ToolCall, op *operation, req *request, page result) (_ result, note string) {
 	// Without a limit, some lists return more items than the limit parameter accepts.
 	most := math.MaxInt
 	if limit := op.input.Properties["limit"].Value.Max; limit != nil {

@@ -23,7 +23,7 @@ type operation struct {
 	parameters            []parameter
 	// body and answer are the shapes of the request's body and of the answer. body is nil without a
 	// body.
-	body, answer *shape
+	body, answer *naming
 	// input is the schema of parameters and body together. output is the schema of the answer.
 	input, output *openapi3.Schema
 	// creates is true if the status distinguishes a new resource from an existing one.
@@ -88,7 +88,7 @@ func (c *contract) readRequest(op *operation, o *openapi3.Operation) {
 	}
 	if o.RequestBody != nil {
 		media := o.RequestBody.Value.Content.Get("application/json")
-		op.body = shapeOf(media.Schema)
+		op.body = namingOf(media.Schema)
 		merge(op.input, c.schema(media.Schema).Value)
 		op.addExample(media)
 	}
@@ -112,7 +112,7 @@ func (c *contract) readAnswers(op *operation, responses map[string]*openapi3.Res
 	op.creates = responses["201"] != nil && responses["200"] != nil
 	for status, r := range responses {
 		if media := r.Value.Content.Get("application/json"); media != nil && strings.HasPrefix(status, "2") {
-			op.output, op.answer = c.schema(media.Schema).Value, shapeOf(media.Schema)
+			op.output, op.answer = c.schema(media.Schema).Value, namingOf(media.Schema)
 			op.tagged = r.Value.Headers["ETag"] != nil
 		}
 	}

@@ -73,10 +73,10 @@ func (o *operation) next() string {
 
 // answersItems reports whether each item of the answer may be an error.
 func (o *operation) answersItems() bool {
-	data := o.answer.members["data"].shape
+	data := o.answer.members["data"].names
 	if data == nil || data.items == nil {
 		return false
 	}
-	failed := data.items.members["error"].shape
-	return failed != nil && failed.members["code"].shape != nil
+	failed := data.items.members["error"].names
+	return failed != nil && failed.members["code"].names != nil
 }

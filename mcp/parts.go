@@ -34,7 +34,7 @@ var pieces = openapi3.Schemas{
 }
 
 // shortened removes the large values of an answer. The note explains how to read them.
-func shortened(body []byte, s *shape) (short []byte, note string) {
+func shortened(body []byte, s *naming) (short []byte, note string) {
 	const room = MaxAnswer - 4096 // for the note
 	var cut []string
 	short = body
@@ -52,7 +52,7 @@ func shortened(body []byte, s *shape) (short []byte, note string) {
 
 // cut shortens an answer in the tools' names. Objects and lists of the caller become empty, and
 // texts keep their beginning.
-func (s *shape) cut(raw []byte, at string, leaf int, done *[]string) []byte {
+func (s *naming) cut(raw []byte, at string, leaf int, done *[]string) []byte {
 	var members map[string]json.RawMessage
 	var items []json.RawMessage
 	switch {
@@ -60,7 +60,7 @@ func (s *shape) cut(raw []byte, at string, leaf int, done *[]string) []byte {
 		return raw
 	case s != nil && s.ours != nil && json.Unmarshal(raw, &members) == nil:
 		for _, name := range slices.Sorted(maps.Keys(members)) {
-			members[name] = s.ours[name].shape.cut(members[name], strings.TrimPrefix(at+"."+name, "."), leaf, done)
+			members[name] = s.ours[name].names.cut(members[name], strings.TrimPrefix(at+"."+name, "."), leaf, done)
 		}
 		raw, _ = json.Marshal(members) // never fails: the JSON was read before
 		return raw

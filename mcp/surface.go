@@ -73,8 +73,8 @@ func Mount(a *api.API, log *slog.Logger) error {
 }
 
 // messages hands each message to the library, whose refusals become errors of JSON-RPC.
-func messages(protocol http.Handler) func(http.ResponseWriter, *http.Request, *api.Grant) {
-	return func(w http.ResponseWriter, r *http.Request, g *api.Grant) {
+func messages(protocol http.Handler) func(http.ResponseWriter, *http.Request, *api.SurfaceRequest) {
+	return func(w http.ResponseWriter, r *http.Request, g *api.SurfaceRequest) {
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
 		var tooLarge *http.MaxBytesError
 		switch {
@@ -97,7 +97,9 @@ func messages(protocol http.Handler) func(http.ResponseWriter, *http.Request, *a
 // to its tools.
 type grantKey struct{}
 
-func grantOf(ctx context.Context) *api.Grant { return ctx.Value(grantKey{}).(*api.Grant) }
+func grantOf(ctx context.Context) *api.SurfaceRequest {
+	return ctx.Value(grantKey{}).(*api.SurfaceRequest)
+}
 
 // server lists the tools and prompts for a key with or without read:write. Tools that are not
 // listed can be called too, and refuse a key that may not use them.

@@ -55,7 +55,7 @@ func TestLargeArgumentsWaitForADecoderOfTheAPI(t *testing.T) {
 	require.NoError(t, mcp.Mount(handler, testkit.Log(t)))
 	// Requests to another surface take all decoders.
 	taken, free := make(chan struct{}), make(chan struct{})
-	handler.Mount("/decoders", func(_ http.ResponseWriter, r *http.Request, g *api.Grant) {
+	handler.Mount("/decoders", func(_ http.ResponseWriter, r *http.Request, g *api.SurfaceRequest) {
 		_ = g.Decode(r.Context(), 1<<20, func() { taken <- struct{}{}; <-free })
 	})
 	post := func(ctx context.Context, path string, body io.Reader) string {

@@ -14,9 +14,9 @@ import (
 
 	"earshot/ent/db"
 	"earshot/ent/db/organization"
-	"earshot/internal/interactions"
 	"earshot/internal/page"
 	"earshot/internal/problem"
+	"earshot/internal/publicactions"
 	"earshot/web/messages"
 	"earshot/web/pagecache"
 )
@@ -25,7 +25,7 @@ const (
 	// visitorCookie is the cookie of a browser whose visitor has confirmed an e-mail address.
 	visitorCookie = "earshot_visitor"
 	// maxForm fits the longest text with every character escaped, and the other fields of a form.
-	maxForm = 12*interactions.MaxText + 8<<10
+	maxForm = 12*publicactions.MaxText + 8<<10
 	// maxFields is more than any of our forms has.
 	maxFields = 20
 	// looksOfNetwork limits the page views that are rendered for one network per minute: forms,
@@ -99,7 +99,7 @@ func (p *Pages) act(w http.ResponseWriter, r *http.Request, v *visit, slots *pag
 		a, err := p.made(ctx, v, func(ctx context.Context, v *visit) (*answer, error) {
 			return do(ctx, &acting{visit: v, r: r, form: form})
 		})
-		if interactions.IsQueueFull(err) {
+		if publicactions.IsQueueFull(err) {
 			return v.notice(http.StatusForbidden, "full")
 		}
 		if n, ok := messages.NoticeOf(err); ok {
@@ -180,7 +180,7 @@ func (p *Pages) isHere(r *http.Request) bool {
 // mustBeOpen fails if the organization is closed.
 func (p *Pages) mustBeOpen(v *visit) error {
 	if !p.open(v) {
-		return interactions.Closed()
+		return publicactions.Closed()
 	}
 	return nil
 }
@@ -195,8 +195,8 @@ func (p *Pages) mustShow(ctx context.Context) error {
 }
 
 // remember returns the cookie that identifies the visitor, on the organization's pages only.
-func (p *Pages) remember(v *visit, who interactions.Visitor) *http.Cookie {
-	return v.cookieOf(p.Interactions.Remember(v.org.ID, who), int(interactions.Remembered.Seconds()))
+func (p *Pages) remember(v *visit, who publicactions.Sender) *http.Cookie {
+	return v.cookieOf(p.Interactions.Remember(v.org.ID, who), int(publicactions.Remembered.Seconds()))
 }
 
 func (v *visit) cookieOf(value string, maxAge int) *http.Cookie {

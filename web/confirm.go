@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"earshot/ent/db"
-	"earshot/internal/interactions"
 	"earshot/internal/problem"
+	"earshot/internal/publicactions"
 )
 
 // doneContent is a page that reports an outcome and links to another page.
@@ -86,9 +86,9 @@ func (p *Pages) link(ctx context.Context, a *acting) (*answer, error) {
 
 // aboutOf returns the board of an action, and the name of the board or the title of the post. A board
 // that has become private is problem.NotFound, because the link may belong to a stranger.
-func (p *Pages) aboutOf(ctx context.Context, wanted *interactions.Wanted) (*db.Board, string, error) {
+func (p *Pages) aboutOf(ctx context.Context, wanted *publicactions.Wanted) (*db.Board, string, error) {
 	on, title := wanted.Board, ""
-	if wanted.Kind != interactions.Post {
+	if wanted.Kind != publicactions.Post {
 		one, err := p.Feedback.Post(ctx, wanted.Post)
 		if err != nil {
 			return nil, "", err
@@ -99,7 +99,7 @@ func (p *Pages) aboutOf(ctx context.Context, wanted *interactions.Wanted) (*db.B
 	if err != nil {
 		return nil, "", err
 	}
-	if wanted.Kind == interactions.Post {
+	if wanted.Kind == publicactions.Post {
 		title = b.Name
 	}
 	return b, title, nil
@@ -133,7 +133,7 @@ func (p *Pages) confirm(ctx context.Context, a *acting) (*answer, error) {
 // confirmed reports which action was confirmed. The page is the same for all visitors.
 func (p *Pages) confirmed(ctx context.Context, v *visit) (*answer, error) {
 	kind := v.path("kind")
-	if !slices.Contains(interactions.Kinds, interactions.Kind(kind)) {
+	if !slices.Contains(publicactions.Kinds, publicactions.Kind(kind)) {
 		return nothing(ctx, v)
 	}
 	b, one, err := p.onPost(ctx, v)
@@ -149,10 +149,10 @@ func (a *acting) over() (*answer, error) {
 }
 
 // forms maps the paths of the end-users' forms below a root to their kinds.
-func forms(root string) map[string]interactions.Kind {
-	return map[string]interactions.Kind{
-		root + "{workspace}/{board}/-/new":            interactions.Post,
-		root + "{workspace}/{board}/{post}/-/vote":    interactions.Vote,
-		root + "{workspace}/{board}/{post}/-/comment": interactions.Comment,
+func forms(root string) map[string]publicactions.Kind {
+	return map[string]publicactions.Kind{
+		root + "{workspace}/{board}/-/new":            publicactions.Post,
+		root + "{workspace}/{board}/{post}/-/vote":    publicactions.Vote,
+		root + "{workspace}/{board}/{post}/-/comment": publicactions.Comment,
 	}
 }

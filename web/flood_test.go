@@ -14,7 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"earshot/internal/interactions"
+	"earshot/internal/publicactions"
 	"earshot/internal/testkit"
 	"earshot/internal/testkit/apptest"
 )
@@ -80,7 +80,7 @@ func TestAFloodOfOneClientKeepsNoOtherOrganizationFromItsPages(t *testing.T) {
 		posts = append(posts, attacked.at+"/"+fmt.Sprint("post-", i))
 	}
 	paths := append(posts, attacked.at, attacked.at+"/-/image.png", attacked.home)
-	cookie := "earshot_visitor=" + app.Interactions.Remember(attacked.Organization.ID, interactions.Visitor{Email: "eve@example.com", Name: "Eve"})
+	cookie := "earshot_visitor=" + app.Interactions.Remember(attacked.Organization.ID, publicactions.Sender{Email: "eve@example.com", Name: "Eve"})
 	for name, header := range map[string]string{"as a reader": "", "as a visitor who acts": cookie} {
 		t.Run(name, func(t *testing.T) {
 			stop, served := attacked.flood(t, paths, header)

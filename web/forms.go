@@ -7,8 +7,8 @@ import (
 
 	"earshot/ent/db"
 	"earshot/internal/feedback"
-	"earshot/internal/interactions"
 	"earshot/internal/problem"
+	"earshot/internal/publicactions"
 )
 
 // Forms of end-users. A form is a page of its own, so that the other pages stay the same for all
@@ -33,7 +33,7 @@ type formContent struct {
 }
 
 // form shows an empty form.
-func (p *Pages) form(kind interactions.Kind) actor {
+func (p *Pages) form(kind publicactions.Kind) actor {
 	return func(ctx context.Context, a *acting) (*answer, error) {
 		b, one, err := p.subject(ctx, a, kind)
 		if err != nil {
@@ -45,8 +45,8 @@ func (p *Pages) form(kind interactions.Kind) actor {
 
 // subject loads the subject of a form: a post, or the board for a new post. It fails if the
 // organization takes no such form.
-func (p *Pages) subject(ctx context.Context, a *acting, kind interactions.Kind) (b *db.Board, one *feedback.Post, err error) {
-	if kind == interactions.Post {
+func (p *Pages) subject(ctx context.Context, a *acting, kind publicactions.Kind) (b *db.Board, one *feedback.Post, err error) {
+	if kind == publicactions.Post {
 		b, err = p.onBoard(ctx, a.visit)
 	} else {
 		b, one, err = p.onPost(ctx, a.visit)
@@ -61,8 +61,8 @@ func (p *Pages) subject(ctx context.Context, a *acting, kind interactions.Kind) 
 }
 
 // moderated reports whether every text of the kind needs approval on the board.
-func moderated(b *db.Board, kind interactions.Kind) bool {
-	return b.Moderated && kind != interactions.Vote
+func moderated(b *db.Board, kind publicactions.Kind) bool {
+	return b.Moderated && kind != publicactions.Vote
 }
 
 // mustHaveRoom fails if the moderation queue accepts no more for the board. The check runs before the
@@ -70,12 +70,12 @@ func moderated(b *db.Board, kind interactions.Kind) bool {
 func (p *Pages) mustHaveRoom(ctx context.Context, b *db.Board) error {
 	room, err := p.Interactions.HasRoom(ctx, b.ID)
 	if err == nil && !room {
-		err = interactions.QueueFull()
+		err = publicactions.QueueFull()
 	}
 	return err
 }
 
-func (a *acting) showForm(b *db.Board, one *feedback.Post, kind interactions.Kind, status int, content formContent) (*answer, error) {
+func (a *acting) showForm(b *db.Board, one *feedback.Post, kind publicactions.Kind, status int, content formContent) (*answer, error) {
 	of := a.siteOf(b)
 	of.Title = a.words.Text("form."+string(kind)) + " – " + of.Title
 	of.Image, of.Hidden = "", true
@@ -92,13 +92,13 @@ func (a *acting) showForm(b *db.Board, one *feedback.Post, kind interactions.Kin
 }
 
 // submit handles a submitted form.
-func (p *Pages) submit(kind interactions.Kind) actor {
+func (p *Pages) submit(kind publicactions.Kind) actor {
 	return func(ctx context.Context, a *acting) (*answer, error) {
 		b, one, err := p.subject(ctx, a, kind)
 		if err != nil {
 			return nil, err
 		}
-		wanted := interactions.Wanted{
+		wanted := publicactions.Wanted{
 			Kind: kind, Board: b.ID, Title: a.form.Get("title"), Text: a.form.Get("text"), OptIn: a.form.Get("optIn") != "",
 			Language: a.words.Tag.String(),
 		}
@@ -121,7 +121,7 @@ func (p *Pages) submit(kind interactions.Kind) actor {
 }
 
 // atOnce acts for a known visitor.
-func (p *Pages) atOnce(ctx context.Context, a *acting, b *db.Board, wanted interactions.Wanted) (*answer, error) {
+func (p *Pages) atOnce(ctx context.Context, a *acting, b *db.Board, wanted publicactions.Wanted) (*answer, error) {
 	done, err := p.Interactions.Act(ctx, *a.visitor, wanted, a.form.Get("stamp"))
 	if err != nil {
 		return nil, err
@@ -133,7 +133,7 @@ func (p *Pages) atOnce(ctx context.Context, a *acting, b *db.Board, wanted inter
 }
 
 // ask sends the confirmation link by e-mail. The answer is the same for every address.
-func (p *Pages) ask(ctx context.Context, a *acting, b *db.Board, one *feedback.Post, wanted interactions.Wanted) (*answer, error) {
+func (p *Pages) ask(ctx context.Context, a *acting, b *db.Board, one *feedback.Post, wanted publicactions.Wanted) (*answer, error) {
 	if err := p.Interactions.MayTry(ctx, p.network(a.r)); err != nil {
 		return nil, err
 	}
@@ -141,7 +141,7 @@ func (p *Pages) ask(ctx context.Context, a *acting, b *db.Board, one *feedback.P
 	if a.form.Get(trap) != "" {
 		return sent, nil
 	}
-	by := interactions.Visitor{Email: a.form.Get("email"), Name: a.form.Get("name"), From: p.network(a.r)}
+	by := publicactions.Sender{Email: a.form.Get("email"), Name: a.form.Get("name"), From: p.network(a.r)}
 	if err := p.Interactions.Check(&wanted, &by); err != nil {
 		return nil, err
 	}
@@ -149,24 +149,24 @@ func (p *Pages) ask(ctx context.Context, a *acting, b *db.Board, one *feedback.P
 	// nothing.
 	again, stamp := a.filled(nil), a.form.Get("stamp")
 	switch p.Interactions.PaceOf(a.at, stamp) {
-	case interactions.TooQuick:
+	case publicactions.TooQuick:
 		again.Hint, again.Stamp = a.words.Text("form.tooQuick"), stamp
 		return a.showForm(b, one, wanted.Kind, http.StatusUnprocessableEntity, again)
-	case interactions.TooSlow, interactions.Unknown:
+	case publicactions.TooSlow, publicactions.Unknown:
 		again.Hint, again.Stamp = a.words.Text("form.tooSlow"), p.Interactions.Stamp(a.at, time.Now())
 		return a.showForm(b, one, wanted.Kind, http.StatusUnprocessableEntity, again)
-	case interactions.Usual:
+	case publicactions.Usual:
 	}
 	return sent, p.Interactions.Ask(ctx, by, wanted, p.mailing(a, wanted.Kind))
 }
 
 // mailing is the e-mail with the link. It contains no text of the visitor, because the address may
 // belong to another person.
-func (p *Pages) mailing(a *acting, kind interactions.Kind) interactions.Mailing {
+func (p *Pages) mailing(a *acting, kind publicactions.Kind) publicactions.Mailing {
 	subject := a.words.Text("mail."+string(kind)+".subject", a.org.Name)
-	return interactions.Mailing{
+	return publicactions.Mailing{
 		Subject: subject,
-		Text:    a.words.Text("mail."+string(kind)+".text", a.org.Name) + "\n\n" + interactions.LinkPlace + "\n\n" + a.words.Text("mail.end") + "\n",
+		Text:    a.words.Text("mail."+string(kind)+".text", a.org.Name) + "\n\n" + publicactions.LinkPlace + "\n\n" + a.words.Text("mail.end") + "\n",
 		Page:    a.base + workspacePath(a.org) + "/-/confirm",
 	}
 }

@@ -15,7 +15,7 @@ import (
 
 	"earshot/internal/access"
 	"earshot/internal/change"
-	"earshot/internal/interactions"
+	"earshot/internal/publicactions"
 	"earshot/internal/publicid"
 	"earshot/internal/testkit"
 	"earshot/internal/testkit/apptest"
@@ -65,8 +65,8 @@ func (r *reader) optsIn(t *testing.T) (post string) {
 	t.Helper()
 	post = r.post(t, "Dark mode", nil)
 	ctx := change.WithCaller(t.Context(), &change.Caller{Organization: r.Organization})
-	_, err := r.App.Interactions.Act(ctx, interactions.Visitor{Email: r.email, Name: "Quentin"},
-		interactions.Wanted{Kind: interactions.Vote, Post: publicid.Read[publicid.Post](post), OptIn: true, Language: "en"}, "")
+	_, err := r.App.Interactions.Act(ctx, publicactions.Sender{Email: r.email, Name: "Quentin"},
+		publicactions.Wanted{Kind: publicactions.Vote, Post: publicid.Read[publicid.Post](post), OptIn: true, Language: "en"}, "")
 	require.NoError(t, err)
 	return post
 }
@@ -278,8 +278,8 @@ func optsInAgain(t *testing.T, r *reader) {
 func approvedLater(t *testing.T, r *reader) {
 	r.Patch(t, r.board, object{"moderated": true})
 	done, err := r.App.Interactions.Act(change.WithCaller(t.Context(), &change.Caller{Organization: r.Organization}),
-		interactions.Visitor{Email: r.email, Name: "Quentin"},
-		interactions.Wanted{Kind: interactions.Post, Board: publicid.Read[publicid.Board](strings.TrimPrefix(r.board, "/v1/boards/")), Title: "Purple", OptIn: true, Language: "en"}, "")
+		publicactions.Sender{Email: r.email, Name: "Quentin"},
+		publicactions.Wanted{Kind: publicactions.Post, Board: publicid.Read[publicid.Board](strings.TrimPrefix(r.board, "/v1/boards/")), Title: "Purple", OptIn: true, Language: "en"}, "")
 	require.NoError(t, err)
 	require.True(t, done.Waits)
 	require.Equal(t, http.StatusOK, r.do(t, http.MethodPost, r.unsubscribe, url.Values{}).StatusCode)

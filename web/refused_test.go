@@ -17,14 +17,14 @@ import (
 
 	"earshot/internal/access"
 	"earshot/internal/change"
-	"earshot/internal/store"
+	"earshot/internal/postgres"
 	"earshot/web"
 	"earshot/web/pagecache"
 )
 
 // failingStore has a database that fails each connection with a secret error. It reports the first
 // connection and waits with the failures until fail is called.
-func failingStore(t *testing.T) (s *store.Store, asked <-chan struct{}, fail func()) {
+func failingStore(t *testing.T) (s *postgres.DB, asked <-chan struct{}, fail func()) {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -47,7 +47,7 @@ func failingStore(t *testing.T) (s *store.Store, asked <-chan struct{}, fail fun
 			}()
 		}
 	}()
-	s, err = store.Open(store.Options{URL: "postgres://" + listener.Addr().String() + "/none?sslmode=disable"})
+	s, err = postgres.Open(postgres.Options{URL: "postgres://" + listener.Addr().String() + "/none?sslmode=disable"})
 	require.NoError(t, err)
 	t.Cleanup(s.Close)
 	return s, first, permit

@@ -15,9 +15,9 @@ import (
 	"earshot/ent/db"
 	"earshot/internal/change"
 	"earshot/internal/etag"
-	"earshot/internal/interactions"
 	"earshot/internal/page"
 	"earshot/internal/problem"
+	"earshot/internal/publicactions"
 	"earshot/internal/publicid"
 	"earshot/web/messages"
 	"earshot/web/pagecache"
@@ -44,7 +44,7 @@ type visit struct {
 	memory *page.Reservation
 	// cookie identifies the visitor; visitor is nil if unknown. Shared pages have neither.
 	cookie  string
-	visitor *interactions.Visitor
+	visitor *publicactions.Sender
 	// from is the network of a request with a cookie.
 	from netip.Prefix
 }

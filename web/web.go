@@ -15,9 +15,9 @@ import (
 
 	"earshot/internal/access"
 	"earshot/internal/feedback"
-	"earshot/internal/interactions"
 	"earshot/internal/memory"
 	"earshot/internal/page"
+	"earshot/internal/publicactions"
 	"earshot/internal/ratelimit"
 	"earshot/internal/subscribers"
 	"earshot/internal/telemetry"
@@ -49,7 +49,7 @@ type Options struct {
 type UseCases struct {
 	Access       *access.Service
 	Feedback     *feedback.Service
-	Interactions *interactions.Service
+	Interactions *publicactions.Service
 	Subscribers  *subscribers.Service
 	Widget       *widget.Service
 }

@@ -12,9 +12,9 @@ import (
 	"earshot/dispatch"
 	"earshot/internal/config"
 	"earshot/internal/mail"
+	"earshot/internal/postgres"
 	"earshot/internal/seal"
 	"earshot/internal/send"
-	"earshot/internal/store"
 	"earshot/internal/telemetry"
 )
 
@@ -44,7 +44,7 @@ var Module = fx.Module("worker",
 			lc.Append(fx.Hook{OnStop: func(context.Context) error { sender.Close(); return nil }})
 			return sender
 		},
-		func(s *store.Store, sender *send.Sender, box *seal.Box, dispatcher *dispatch.Dispatcher, c config.Config, counts *activities.Counts, log *slog.Logger) *activities.Deliveries {
+		func(s *postgres.DB, sender *send.Sender, box *seal.Box, dispatcher *dispatch.Dispatcher, c config.Config, counts *activities.Counts, log *slog.Logger) *activities.Deliveries {
 			d := activities.NewDeliveries(s, sender, box, dispatcher, activities.DeliveryOptions{
 				Delays: c.WebhookRetryDelays, CountAttempts: c.WebhookDisableCounts == config.CountAttempts, Counts: counts, Log: log,
 			})
@@ -52,7 +52,7 @@ var Module = fx.Module("worker",
 			return d
 		},
 		func(d *dispatch.Dispatcher) activities.Engine { return d },
-		func(s *store.Store, set config.Config, counts *activities.Counts, log *slog.Logger) *activities.Retention {
+		func(s *postgres.DB, set config.Config, counts *activities.Counts, log *slog.Logger) *activities.Retention {
 			return activities.NewRetention(s, set.Retention, counts, log)
 		},
 		func(set config.Config, log *slog.Logger) Options {

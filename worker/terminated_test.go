@@ -18,8 +18,8 @@ import (
 	"earshot/activities"
 	"earshot/ent/db"
 	"earshot/internal/delivery"
+	"earshot/internal/postgres"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 	"earshot/internal/testkit"
 	"earshot/internal/testkit/apptest"
 	"earshot/workflows"
@@ -64,7 +64,7 @@ func (d *dying) row(t *testing.T) *db.Delivery {
 	t.Helper()
 	id, err := publicid.Parse[publicid.Delivery](d.id)
 	require.NoError(t, err)
-	row, err := d.app.Store.Client().Delivery.Get(store.System(t.Context(), "a test"), id)
+	row, err := d.app.Store.Client().Delivery.Get(postgres.System(t.Context(), "a test"), id)
 	require.NoError(t, err)
 	return row
 }

@@ -25,9 +25,9 @@ import (
 	"earshot/activities"
 	"earshot/internal/change"
 	"earshot/internal/config"
-	"earshot/internal/interactions"
 	mailer "earshot/internal/mail"
 	"earshot/internal/problem"
+	"earshot/internal/publicactions"
 	"earshot/internal/publicid"
 	"earshot/internal/testkit"
 	"earshot/internal/testkit/apptest"
@@ -58,9 +58,9 @@ func newBallot(t *testing.T, o apptest.Options) *ballot {
 // vote submits a vote as the page's form does, and returns the id of the interaction.
 func (b *ballot) vote(t *testing.T) string {
 	t.Helper()
-	err := b.app.Interactions.Ask(b.ctx, interactions.Visitor{Email: "quentin@example.com", Name: "Quentin"},
-		interactions.Wanted{Kind: interactions.Vote, Post: publicid.Read[publicid.Post](b.post)},
-		interactions.Mailing{Subject: "Confirm your vote", Text: "Open {link} to confirm.", Page: "https://feedback.example.com/confirm"})
+	err := b.app.Interactions.Ask(b.ctx, publicactions.Sender{Email: "quentin@example.com", Name: "Quentin"},
+		publicactions.Wanted{Kind: publicactions.Vote, Post: publicid.Read[publicid.Post](b.post)},
+		publicactions.Mailing{Subject: "Confirm your vote", Text: "Open {link} to confirm.", Page: "https://feedback.example.com/confirm"})
 	require.NoError(t, err)
 	var id publicid.Interaction
 	b.query(t, "SELECT id FROM interactions ORDER BY id DESC LIMIT 1", &id)

@@ -21,7 +21,7 @@ import (
 
 	"earshot/internal/access"
 	"earshot/internal/change"
-	"earshot/internal/interactions"
+	"earshot/internal/publicactions"
 	"earshot/internal/publicid"
 	"earshot/internal/testkit"
 	"earshot/internal/testkit/apptest"
@@ -66,12 +66,12 @@ func (p *mailedTenant) newPost(t *testing.T, with fields) string {
 // language.
 func (p *mailedTenant) votes(t *testing.T, email, post, language string) {
 	t.Helper()
-	p.acts(t, email, interactions.Wanted{Kind: interactions.Vote, Post: publicid.Read[publicid.Post](post), OptIn: true, Language: language})
+	p.acts(t, email, publicactions.Wanted{Kind: publicactions.Vote, Post: publicid.Read[publicid.Post](post), OptIn: true, Language: language})
 }
 
-func (p *mailedTenant) acts(t *testing.T, email string, w interactions.Wanted) {
+func (p *mailedTenant) acts(t *testing.T, email string, w publicactions.Wanted) {
 	t.Helper()
-	_, err := p.app.Interactions.Act(p.ctx, interactions.Visitor{Email: email, Name: "Quentin"}, w, "")
+	_, err := p.app.Interactions.Act(p.ctx, publicactions.Sender{Email: email, Name: "Quentin"}, w, "")
 	require.NoError(t, err)
 }
 

@@ -11,7 +11,7 @@ import (
 
 	"earshot/internal/access"
 	"earshot/internal/contacts"
-	"earshot/internal/interactions"
+	"earshot/internal/publicactions"
 	"earshot/internal/publicid"
 	"earshot/internal/testkit"
 	"earshot/internal/testkit/apptest"
@@ -24,8 +24,8 @@ func TestAParticipantGetsOneEmailAboutAllChangesInTenMinutes(t *testing.T) {
 	own := p.newPost(t, fields{"title": "Export to CSV", "contactId": writer})
 	p.votes(t, "voter@example.com", p.post, "en")
 	p.votes(t, "voter@example.com", own, "en")
-	p.acts(t, "commenter@example.com", interactions.Wanted{
-		Kind: interactions.Comment, Post: publicid.Read[publicid.Post](own), Text: "Yes", OptIn: true, Language: "de",
+	p.acts(t, "commenter@example.com", publicactions.Wanted{
+		Kind: publicactions.Comment, Post: publicid.Read[publicid.Post](own), Text: "Yes", OptIn: true, Language: "de",
 	})
 	p.votes(t, "nobody@example.com", p.newPost(t, fields{"title": "Something else"}), "en")
 

@@ -120,7 +120,7 @@ func FuzzABodyReachesTheDomainAsItWasSent(f *testing.F) {
 		for route, empty := range into {
 			op := c.Operations[route]
 			var bad problem.Fields
-			clean, _ := op.JudgeBody(&bad, body)
+			clean, _ := op.ValidateBody(&bad, body)
 			if len(bad) > 0 {
 				continue
 			}

@@ -16,10 +16,10 @@ import (
 	"earshot/internal/change"
 	"earshot/internal/config"
 	"earshot/internal/migrate"
+	"earshot/internal/postgres"
 	"earshot/internal/publicid"
 	"earshot/internal/seal"
 	"earshot/internal/send"
-	"earshot/internal/store"
 	"earshot/internal/webhooks"
 	"earshot/internal/widget"
 )
@@ -27,7 +27,7 @@ import (
 // admin gives commands access to organizations, members and keys. Changes of these cause no events,
 // so the commands need no Temporal.
 type admin struct {
-	store    *store.Store
+	store    *postgres.DB
 	access   *access.Service
 	webhooks *webhooks.Service
 	widget   *widget.Service
@@ -55,7 +55,7 @@ func (a *admin) Close() { a.store.Close() }
 
 // openStore reads only the database's URL, so that an operator's shell doesn't need the service's
 // secrets.
-func openStore(environ []string) (*store.Store, error) {
+func openStore(environ []string) (*postgres.DB, error) {
 	url, err := config.Lookup(environ, config.DatabaseURL)
 	if err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func openStore(environ []string) (*store.Store, error) {
 	if url == "" {
 		return nil, errors.Errorf("%s is missing; for the development stack: set -a; . .earshot/dev.env", config.DatabaseURL)
 	}
-	return store.Open(store.Options{URL: url})
+	return postgres.Open(postgres.Options{URL: url})
 }
 
 // command is the body of a command that uses the domain.

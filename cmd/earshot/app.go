@@ -19,7 +19,7 @@ import (
 	"earshot/internal/config"
 	"earshot/internal/memory"
 	"earshot/internal/migrate"
-	"earshot/internal/store"
+	"earshot/internal/postgres"
 	"earshot/internal/telemetry"
 	"earshot/mcp"
 	"earshot/web"
@@ -72,7 +72,7 @@ func application(c config.Config, temporal client.Options, l *slog.Logger, r rol
 
 // readiness provides the checks of /readyz.
 func readiness(r role) any {
-	base := func(s *store.Store, temporal *dispatch.Connection) []api.Check {
+	base := func(s *postgres.DB, temporal *dispatch.Connection) []api.Check {
 		return []api.Check{
 			{Name: "postgres", Run: s.Ping},
 			{Name: "schema", Run: func(ctx context.Context) error { return migrate.CheckSchema(ctx, s) }},
@@ -89,7 +89,7 @@ func readiness(r role) any {
 	if r&roleWorker == 0 {
 		return base
 	}
-	return func(s *store.Store, temporal *dispatch.Connection, w *worker.Worker) []api.Check {
+	return func(s *postgres.DB, temporal *dispatch.Connection, w *worker.Worker) []api.Check {
 		return append(base(s, temporal), api.Check{Name: "worker", Run: func(context.Context) error {
 			if !w.Running() {
 				return errors.New("the worker hasn't come up yet")

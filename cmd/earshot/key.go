@@ -14,8 +14,8 @@ import (
 	"earshot/ent/db"
 	"earshot/internal/access"
 	"earshot/internal/page"
+	"earshot/internal/postgres"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 )
 
 func newKeyCommand() *cobra.Command {
@@ -48,7 +48,7 @@ func newKeyCreateCommand(org *string, asJSON *bool) *cobra.Command {
 			if err != nil {
 				return inWords(err)
 			}
-			ctx := store.WithOrganization(cmd.Context(), o.ID)
+			ctx := postgres.WithOrganization(cmd.Context(), o.ID)
 			if in.User, err = a.memberOr(ctx, member, owner); err != nil {
 				return inWords(err)
 			}
@@ -88,7 +88,7 @@ func newKeyListCommand(org *string, asJSON *bool) *cobra.Command {
 			if err != nil {
 				return inWords(err)
 			}
-			keys, err := everyPage(store.WithOrganization(cmd.Context(), o.ID), a.access.APIKeys)
+			keys, err := everyPage(postgres.WithOrganization(cmd.Context(), o.ID), a.access.APIKeys)
 			if err != nil {
 				return err
 			}
@@ -135,7 +135,7 @@ func newKeyRevokeCommand(asJSON *bool) *cobra.Command {
 			if err != nil {
 				return errors.Errorf("%s is not the id of an API key; `earshot key list` shows them", args[0])
 			}
-			key, err := a.access.RevokeAPIKey(store.System(cmd.Context(), "the operator names the key"), id, keepCreated)
+			key, err := a.access.RevokeAPIKey(postgres.System(cmd.Context(), "the operator names the key"), id, keepCreated)
 			if err != nil {
 				return inWords(err)
 			}

@@ -12,8 +12,8 @@ import (
 	"earshot/internal/change"
 	"earshot/internal/config"
 	"earshot/internal/contacts"
-	"earshot/internal/store"
-	"earshot/internal/subjects"
+	"earshot/internal/postgres"
+	"earshot/internal/privacy"
 )
 
 func newMemberCommand() *cobra.Command {
@@ -40,7 +40,7 @@ func scopedTo(org *string, run command) command {
 		if err != nil {
 			return inWords(err)
 		}
-		cmd.SetContext(store.WithOrganization(cmd.Context(), o.ID))
+		cmd.SetContext(postgres.WithOrganization(cmd.Context(), o.ID))
 		return inWords(run(cmd, args, a))
 	}
 }
@@ -140,7 +140,7 @@ func newMemberEraseCommand(org *string, asJSON *bool) *cobra.Command {
 			}
 			changes := change.NewRunner(a.store, nil, a.secrets, change.Settings{})
 			of := contacts.New(a.store, changes, contacts.Settings{EmailHashKey: key})
-			if err := subjects.New(a.store, changes, of, a.secrets).EraseMemberAsOperator(cmd.Context(), id); err != nil {
+			if err := privacy.New(a.store, changes, of, a.secrets).EraseMemberAsOperator(cmd.Context(), id); err != nil {
 				return err
 			}
 			if *asJSON {

@@ -11,7 +11,7 @@ import (
 
 	"earshot/ent/migrations"
 	"earshot/internal/migrate"
-	"earshot/internal/store"
+	"earshot/internal/postgres"
 )
 
 func newMigrateCommand() *cobra.Command {
@@ -31,7 +31,7 @@ func newMigrateCommand() *cobra.Command {
 }
 
 // withStore runs a command against a database whose schema may be out of date.
-func withStore(run func(cmd *cobra.Command, s *store.Store) error) func(*cobra.Command, []string) error {
+func withStore(run func(cmd *cobra.Command, s *postgres.DB) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, _ []string) error {
 		s, err := openStore(os.Environ())
 		if err != nil {
@@ -49,7 +49,7 @@ func newMigrateUpCommand(asJSON *bool) *cobra.Command {
 		Long: "Applies the migrations that the database at DATABASE_URL lacks, while the service runs. Concurrent runs wait for each\n" +
 			"other. Repeating the command is harmless, and completes an interrupted run. It reports its waits on stderr.",
 		Args: cobra.NoArgs,
-		RunE: withStore(func(cmd *cobra.Command, s *store.Store) error {
+		RunE: withStore(func(cmd *cobra.Command, s *postgres.DB) error {
 			applied, err := migrate.UpFrom(cmd.Context(), s, migrations.FS, func(line string) {
 				fmt.Fprintln(cmd.ErrOrStderr(), line)
 			})
@@ -73,7 +73,7 @@ func newMigrateStatusCommand(asJSON *bool) *cobra.Command {
 		Short: "Show which migrations the database has and lacks",
 		Long:  "Shows which migrations the database has, since when, and which it lacks. It changes nothing.",
 		Args:  cobra.NoArgs,
-		RunE: withStore(func(cmd *cobra.Command, s *store.Store) error {
+		RunE: withStore(func(cmd *cobra.Command, s *postgres.DB) error {
 			all, err := migrate.Status(cmd.Context(), s)
 			if err != nil {
 				return err

@@ -12,7 +12,7 @@ import (
 
 	"earshot/ent/migrations"
 	"earshot/internal/migrate"
-	"earshot/internal/store"
+	"earshot/internal/postgres"
 )
 
 func newMigratePlanCommand(asJSON *bool) *cobra.Command {
@@ -22,7 +22,7 @@ func newMigratePlanCommand(asJSON *bool) *cobra.Command {
 		Long: "Shows the statements of the migrations that the database lacks. For each existing table, it shows the lock of the\n" +
 			"statement, the operations that wait for it, and whether the statement reads or rewrites the table. It changes nothing.",
 		Args: cobra.NoArgs,
-		RunE: withStore(func(cmd *cobra.Command, s *store.Store) error {
+		RunE: withStore(func(cmd *cobra.Command, s *postgres.DB) error {
 			p, err := planOf(cmd, s)
 			if err != nil {
 				return err
@@ -57,7 +57,7 @@ type plannedEffect struct {
 	Rows  int64  `json:"estimatedRows"`
 }
 
-func planOf(cmd *cobra.Command, s *store.Store) ([]plannedMigration, error) {
+func planOf(cmd *cobra.Command, s *postgres.DB) ([]plannedMigration, error) {
 	all, err := migrate.Status(cmd.Context(), s)
 	if err != nil {
 		return nil, err

@@ -10,7 +10,7 @@ import (
 	"github.com/go-faster/errors"
 	"github.com/spf13/cobra"
 
-	"earshot/internal/interactions"
+	"earshot/internal/publicactions"
 	"earshot/internal/publicid"
 	"earshot/internal/seal"
 	"earshot/internal/webhooks"
@@ -49,7 +49,7 @@ func newSecretsRotateCommand(asJSON *bool) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			i, err := interactions.ResealSubmissions(cmd.Context(), a.store, a.secrets)
+			i, err := publicactions.ResealSubmissions(cmd.Context(), a.store, a.secrets)
 			if err != nil {
 				return err
 			}

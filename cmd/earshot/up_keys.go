@@ -10,8 +10,8 @@ import (
 	"earshot/internal/access"
 	"earshot/internal/config"
 	"earshot/internal/devstack"
+	"earshot/internal/postgres"
 	"earshot/internal/problem"
-	"earshot/internal/store"
 )
 
 const (
@@ -71,7 +71,7 @@ func (m keyMaker) provide(ctx context.Context, variable, had, scope string) (key
 	if err != nil || valid {
 		return had, false, err
 	}
-	scoped := store.WithOrganization(ctx, m.owner.OrganizationID)
+	scoped := postgres.WithOrganization(ctx, m.owner.OrganizationID)
 	key, _, err = m.admin.access.CreateAPIKey(scoped, access.NewAPIKey{
 		User: m.owner.ID, Name: "development, " + scope, Scope: scope,
 	})
@@ -116,7 +116,7 @@ func authenticates(ctx context.Context, a *admin, key string) (bool, error) {
 // firstOwner returns the member that the keys act as: the first member of the oldest organization.
 // It creates both if there is no organization.
 func firstOwner(ctx context.Context, a *admin) (owner *db.User, made bool, err error) {
-	everywhere := store.System(ctx, "the development stack uses the oldest organization")
+	everywhere := postgres.System(ctx, "the development stack uses the oldest organization")
 	oldest, err := a.store.Client().Organization.Query().Order(db.Asc(organization.FieldID)).First(everywhere)
 	if db.IsNotFound(err) {
 		_, owner, err = a.access.CreateOrganization(ctx, access.NewOrganization{

@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-faster/errors"
 
+	"earshot/internal/architecture"
 	"earshot/internal/config"
 )
 
@@ -47,6 +48,7 @@ func written(root string) (map[string]string, error) {
 		{"docs/operating.md", "settings", table(false)},
 		{"docs/operating.md", "settings of Temporal", table(true)},
 		{"docs/api/versioning.md", "open enums", open},
+		{"docs/architecture.md", "packages", packages()},
 	} {
 		if pages[part.page] == "" {
 			text, err := os.ReadFile(filepath.Join(root, part.page))
@@ -86,4 +88,18 @@ func replace(page, name, text string) (string, error) {
 		return "", errors.Errorf("the comments of the %s are missing", name)
 	}
 	return before + "<!-- generated: " + name + " -->\n" + text + "<!-- end of " + name + " -->\n" + after, nil
+}
+
+func packages() string {
+	var b strings.Builder
+	for _, layer := range architecture.Layers {
+		fmt.Fprintf(&b, "\n**%s**\n\n", layer.Name)
+		for _, p := range layer.Packages {
+			if p.Owns != "" {
+				fmt.Fprintf(&b, "- `%s`: %s\n", strings.TrimSuffix(p.Path, "/..."), p.Owns)
+			}
+		}
+	}
+	b.WriteByte('\n')
+	return b.String()
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestThePagesHaveTheSettingsAndTheOpenEnums(t *testing.T) {
+func TestThePagesHaveTheirGeneratedParts(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join("..", "..")
 	pages, err := written(root)

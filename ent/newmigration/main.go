@@ -24,7 +24,7 @@ import (
 	"earshot/ent/migrations"
 	"earshot/internal/migrate"
 	"earshot/internal/migrate/authoring"
-	"earshot/internal/store"
+	"earshot/internal/postgres"
 )
 
 const (
@@ -60,10 +60,10 @@ func write(ctx context.Context, name string) error {
 	written := false
 	for _, part := range []struct {
 		name string
-		diff func(ctx context.Context, s *store.Store, dir, name string) error
+		diff func(ctx context.Context, s *postgres.DB, dir, name string) error
 	}{{name, authoring.Diff}, {name + "_indexes", authoring.DiffIndexes}} {
 		err := onScratch(ctx, func(url string) error {
-			s, err := store.Open(store.Options{URL: url})
+			s, err := postgres.Open(postgres.Options{URL: url})
 			if err != nil {
 				return err
 			}

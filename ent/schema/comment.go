@@ -24,7 +24,7 @@ func (Comment) Fields() []ent.Field {
 	return []ent.Field{
 		field.UUID("id", publicid.Comment{}).Default(publicid.NewComment).Immutable(),
 		field.UUID("post_id", publicid.Post{}),
-		// Its foreign key is written by hand: see tables in internal/store.
+		// Its foreign key is written by hand: see tables in internal/postgres.
 		field.UUID("parent_id", publicid.Comment{}).Optional().Nillable().Immutable(),
 		field.Text("body_text").Default(""),
 		field.JSON("body_json", json.RawMessage{}).Optional().SchemaType(jsonText),

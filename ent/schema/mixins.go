@@ -1,6 +1,6 @@
 // Package schema declares the entities, one file each. Other parts are generated or derived from
 // it: the client in ent/db, the migrations in ent/migrations, and the organization scope that
-// internal/store adds to both.
+// internal/postgres adds to both.
 package schema
 
 import (

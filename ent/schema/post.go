@@ -36,7 +36,7 @@ func (Post) Fields() []ent.Field {
 		// Counters. The transaction that changes the counted rows also updates them.
 		field.Int("vote_count").Default(0),
 		field.Int("comment_count").Default(0),
-		// Its foreign key is written by hand: see tables in internal/store.
+		// Its foreign key is written by hand: see tables in internal/postgres.
 		field.UUID("merged_into_id", publicid.Post{}).Optional().Nillable(),
 		// The time of the last vote, comment or change. The sort "active" uses it.
 		field.Time("last_activity_at").Default(now),

@@ -10,9 +10,9 @@ import (
 	"earshot/ent/db/apikey"
 	"earshot/ent/db/predicate"
 	"earshot/internal/change"
+	"earshot/internal/postgres"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 )
 
 // The number of keys is bounded, because each key has its own request budget.
@@ -38,7 +38,7 @@ func isValid(at time.Time) predicate.APIKey {
 // mustHaveRoomForKey counts keys under the lock of members. A rotated key doesn't count, because
 // its replacement does.
 func mustHaveRoomForKey(ctx context.Context, c *change.Change, of publicid.User) error {
-	counted := c.APIKey.Query().Where(isValid(store.Now()), apikey.SupersededAtIsNil())
+	counted := c.APIKey.Query().Where(isValid(postgres.Now()), apikey.SupersededAtIsNil())
 	if err := mustBeFewer(ctx, counted.Clone().Where(apikey.UserID(of)), maxMemberKeys); err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ func mustHaveRoomForKey(ctx context.Context, c *change.Change, of publicid.User)
 // mustHaveRoomToRotate doesn't count the rotated key. It ignores the organization's cap, because a
 // member must be able to replace a leaked key regardless of the other members' keys.
 func mustHaveRoomToRotate(ctx context.Context, c *change.Change, old *db.APIKey) error {
-	counted := c.APIKey.Query().Where(isValid(store.Now()), apikey.UserID(old.UserID), apikey.IDNEQ(old.ID))
+	counted := c.APIKey.Query().Where(isValid(postgres.Now()), apikey.UserID(old.UserID), apikey.IDNEQ(old.ID))
 	return mustBeFewer(ctx, counted, maxRotatedKeys)
 }
 

@@ -15,9 +15,9 @@ import (
 	"earshot/ent/db/user"
 	"earshot/internal/change"
 	"earshot/internal/page"
+	"earshot/internal/postgres"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 )
 
 const (
@@ -49,7 +49,7 @@ func (in *NewAPIKey) check() error {
 		bad.Add("scope", "enum", "must be read or read:write")
 	}
 	bad.Moment("expiresAt", in.ExpiresAt)
-	if in.ExpiresAt != nil && !in.ExpiresAt.After(store.Now()) {
+	if in.ExpiresAt != nil && !in.ExpiresAt.After(postgres.Now()) {
 		bad.Add("expiresAt", "future", "must lie in the future")
 	}
 	return bad.Err()
@@ -118,7 +118,7 @@ func insertKey(ctx context.Context, client *db.APIKeyClient, in NewAPIKey, from 
 	}
 	key, err := create.
 		SetUserID(in.User).SetName(in.Name).SetScope(apikey.Scope(in.Scope)).
-		SetNillableExpiresAt(store.AtPrecision(in.ExpiresAt)).SetNillableRateLimit(from.rateLimit).SetNillableCreatedByKeyID(from.key).
+		SetNillableExpiresAt(postgres.AtPrecision(in.ExpiresAt)).SetNillableRateLimit(from.rateLimit).SetNillableCreatedByKeyID(from.key).
 		SetHash(hash[:]).SetPrefix(secret[:keyVisible]).
 		Save(ctx)
 	if err != nil {
@@ -253,7 +253,7 @@ func (s *Service) RevokeAPIKey(ctx context.Context, id publicid.APIKey, keepCrea
 }
 
 func revokeKey(ctx context.Context, c *change.Change, id publicid.APIKey, keepCreated bool) (*db.APIKey, error) {
-	ids, at := []publicid.APIKey{id}, store.Now()
+	ids, at := []publicid.APIKey{id}, postgres.Now()
 	if !keepCreated {
 		created, err := createdWith(ctx, c, id)
 		if err != nil {

@@ -8,9 +8,9 @@ import (
 	"github.com/go-faster/errors"
 
 	"earshot/internal/change"
+	"earshot/internal/postgres"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 )
 
 // lastUsedEvery is the minimum interval between updates of a key's last use. Without it every read
@@ -67,7 +67,7 @@ func (s *Service) findCallers(ctx context.Context, hashes [][sha256.Size]byte) (
 	if err != nil {
 		return nil, err
 	}
-	at := store.Now()
+	at := postgres.Now()
 	var used []publicid.APIKey
 	valid := make(map[[sha256.Size]byte]*change.Caller, len(keys))
 	for _, k := range keys {

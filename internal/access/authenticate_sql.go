@@ -12,8 +12,8 @@ import (
 	"earshot/ent/db/apikey"
 	"earshot/ent/db/organization"
 	"earshot/ent/db/user"
+	"earshot/internal/postgres"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 )
 
 // The columns are listed by name, because a newer schema may have more of them. The arrays are
@@ -31,7 +31,7 @@ func oneEach(columns []string, table, of string) string {
 
 // keysWithOwners loads the API keys with these hashes and their members, and the organizations by
 // id. It covers all organizations and takes one round trip for a whole batch.
-func keysWithOwners(ctx context.Context, s *store.Store, hashes [][]byte) ([]*db.APIKey, map[publicid.Organization]*db.Organization, error) {
+func keysWithOwners(ctx context.Context, s *postgres.DB, hashes [][]byte) ([]*db.APIKey, map[publicid.Organization]*db.Organization, error) {
 	conn, err := s.Acquire(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -75,8 +75,8 @@ WHERE id IN (SELECT id FROM api_keys WHERE id = ANY($1) ORDER BY id FOR NO KEY U
 
 // noteKeyUses records when API keys of any organization were last used. It skips rows that another
 // transaction has locked, because the next use will be recorded.
-func noteKeyUses(ctx context.Context, s *store.Store, ids []publicid.APIKey, at time.Time) error {
-	if _, err := s.Pool().Exec(ctx, noteKeyUsesSQL, store.UUIDs(ids), at); err != nil {
+func noteKeyUses(ctx context.Context, s *postgres.DB, ids []publicid.APIKey, at time.Time) error {
+	if _, err := s.Pool().Exec(ctx, noteKeyUsesSQL, postgres.UUIDs(ids), at); err != nil {
 		return errors.Wrap(err, "note the use of API keys")
 	}
 	return nil

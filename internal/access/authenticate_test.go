@@ -13,14 +13,14 @@ import (
 	"earshot/ent/db"
 	"earshot/internal/access"
 	"earshot/internal/change"
-	"earshot/internal/store"
+	"earshot/internal/postgres"
 	"earshot/internal/testkit"
 )
 
 func TestKeysThatComeAtOnceAreLookedUpTogetherAndAsEntReadsThem(t *testing.T) {
 	t.Parallel()
 	counted := &testkit.Statements{}
-	s, err := store.Open(store.Options{URL: testkit.Database(t), MaxConns: 4, Tracer: counted})
+	s, err := postgres.Open(postgres.Options{URL: testkit.Database(t), MaxConns: 4, Tracer: counted})
 	require.NoError(t, err)
 	t.Cleanup(s.Close)
 	service := access.New(s, change.NewRunner(s, nil, nil, change.Settings{}), slog.New(slog.DiscardHandler))
@@ -28,7 +28,7 @@ func TestKeysThatComeAtOnceAreLookedUpTogetherAndAsEntReadsThem(t *testing.T) {
 		Name: "Acme", Plan: "business", OwnerEmail: "owner@example.com", OwnerName: "Olive Owner",
 	})
 	require.NoError(t, err)
-	ctx := store.WithOrganization(t.Context(), org.ID)
+	ctx := postgres.WithOrganization(t.Context(), org.ID)
 	valid, made, err := service.CreateAPIKey(ctx, access.NewAPIKey{User: owner.ID, Name: "CI", Scope: "read"})
 	require.NoError(t, err)
 	_, err = service.Authenticate(t.Context(), valid)

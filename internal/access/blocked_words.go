@@ -9,8 +9,8 @@ import (
 
 	"earshot/ent/db"
 	"earshot/internal/change"
+	"earshot/internal/postgres"
 	"earshot/internal/problem"
-	"earshot/internal/store"
 	"earshot/internal/wordlist"
 )
 
@@ -58,7 +58,7 @@ func putBlockedWords(ctx context.Context, c *change.Change, old []string, words 
 	if words == nil || slices.Equal(old, *words) {
 		return false, nil
 	}
-	n, err := c.WordList.Update().SetWords(*words).SetUpdatedAt(store.Now()).Save(ctx)
+	n, err := c.WordList.Update().SetWords(*words).SetUpdatedAt(postgres.Now()).Save(ctx)
 	if err == nil && n == 0 {
 		err = c.WordList.Create().SetWords(*words).Exec(ctx)
 	}

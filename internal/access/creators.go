@@ -10,8 +10,8 @@ import (
 	"earshot/ent/db/apikey"
 	"earshot/ent/db/user"
 	"earshot/internal/change"
+	"earshot/internal/postgres"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 )
 
 // creatorsOf returns the other members that may know a key that the caller creates for a member.
@@ -36,7 +36,7 @@ func othersThan(of publicid.User, given []publicid.User) []publicid.User {
 // as other members with keys created for them. A member's promotion would also promote the creator
 // of that member's key.
 func revokeUnmanaged(ctx context.Context, c *change.Change) error {
-	at := store.Now()
+	at := postgres.Now()
 	keys, err := c.APIKey.Query().Where(isValid(at), apikey.CreatedByNotNil()).WithUser().All(ctx)
 	if err != nil {
 		return errors.Wrap(err, "load API keys made for others")

@@ -10,9 +10,9 @@ import (
 	"earshot/ent/db/apikey"
 	"earshot/ent/db/user"
 	"earshot/internal/change"
+	"earshot/internal/postgres"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 )
 
 // MemberInput has the changes of a member. Nil keeps a field.
@@ -68,7 +68,7 @@ func updateMember(
 		return old, nil
 	}
 	c.Audit("updateMember", id)
-	changed, err := update.SetUpdatedAt(store.Now()).Save(ctx)
+	changed, err := update.SetUpdatedAt(postgres.Now()).Save(ctx)
 	if err != nil {
 		return nil, errors.Wrap(err, "change the member")
 	}
@@ -102,7 +102,7 @@ func removeMember(ctx context.Context, c *change.Change, id publicid.User, q cha
 		return nil, err
 	}
 	c.Audit("deleteMember", id)
-	at := store.Now()
+	at := postgres.Now()
 	if err := c.User.UpdateOne(old).ClearRole().SetUpdatedAt(at).Exec(ctx); err != nil {
 		return nil, errors.Wrap(err, "remove the member")
 	}
@@ -129,7 +129,7 @@ func memberToChange(
 	if err := by.mayManage(*found.Role); err != nil {
 		return nil, by, err
 	}
-	return found, by, q.Judge(c, found)
+	return found, by, q.CheckIfMatch(c, found)
 }
 
 // mustLeaveOwner refuses to remove the only owner of an organization. The lock of members prevents

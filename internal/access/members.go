@@ -11,9 +11,9 @@ import (
 	"earshot/ent/db/user"
 	"earshot/internal/change"
 	"earshot/internal/page"
+	"earshot/internal/postgres"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 )
 
 const (
@@ -151,7 +151,7 @@ func createMember(ctx context.Context, c *change.Change, in NewMember) (*db.User
 		made, err = c.User.Create().SetEmail(in.Email).SetName(in.Name).SetRole(user.Role(in.Role)).Save(ctx)
 	} else {
 		made, err = c.User.UpdateOne(former).
-			SetEmail(in.Email).SetName(in.Name).SetRole(user.Role(in.Role)).SetUpdatedAt(store.Now()).Save(ctx)
+			SetEmail(in.Email).SetName(in.Name).SetRole(user.Role(in.Role)).SetUpdatedAt(postgres.Now()).Save(ctx)
 	}
 	if err != nil {
 		return nil, errors.Wrap(err, "write the member")

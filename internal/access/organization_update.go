@@ -11,9 +11,9 @@ import (
 	"earshot/ent/db"
 	"earshot/ent/db/organization"
 	"earshot/internal/change"
+	"earshot/internal/postgres"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 )
 
 const (
@@ -134,7 +134,7 @@ func updateOrganization(
 	if err != nil {
 		return nil, err
 	}
-	if err := q.Judge(c, old); err != nil {
+	if err := q.CheckIfMatch(c, old); err != nil {
 		return nil, err
 	}
 	if err := in.checkMails(old.Organization); err != nil {
@@ -163,7 +163,7 @@ func updateOrganization(
 	if words {
 		changed.BlockedWords = *in.BlockedWords
 	}
-	changed.Organization, err = update.SetUpdatedAt(store.Now()).Save(ctx)
+	changed.Organization, err = update.SetUpdatedAt(postgres.Now()).Save(ctx)
 	if sqlgraph.IsUniqueConstraintError(err) {
 		return nil, slugTaken()
 	}
@@ -207,7 +207,7 @@ func setOrClear[Update any](to, old *string, set func(string) Update, unset func
 // Workspace loads the organization that an address names by slug or id. If there is none, it
 // returns problem.NotFound.
 func (s *Service) Workspace(ctx context.Context, name string) (*db.Organization, error) {
-	ctx = store.System(ctx, "an address names its organization")
+	ctx = postgres.System(ctx, "an address names its organization")
 	query := s.store.Client().Organization.Query()
 	if id := publicid.Read[publicid.Organization](name); !id.IsZero() {
 		query.Where(organization.ID(id))

@@ -9,9 +9,9 @@ import (
 	"earshot/ent/db"
 	"earshot/ent/db/organization"
 	"earshot/ent/db/user"
+	"earshot/internal/postgres"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 )
 
 // NewOrganization is the input for a new organization.
@@ -43,7 +43,7 @@ func (s *Service) CreateOrganization(ctx context.Context, in NewOrganization) (*
 	if err := bad.Err(); err != nil {
 		return nil, nil, err
 	}
-	ctx = store.System(ctx, "a new organization is in none yet")
+	ctx = postgres.System(ctx, "a new organization is in none yet")
 	var (
 		made  *db.Organization
 		owner *db.User
@@ -80,7 +80,7 @@ func (s *Service) CreateOrganization(ctx context.Context, in NewOrganization) (*
 // organization. It returns problem.NotFound if there is none, or if id is nil and there are
 // several.
 func (s *Service) FindOrganization(ctx context.Context, id *publicid.Organization) (*db.Organization, *db.User, error) {
-	ctx = store.System(ctx, "the command line chooses the organization")
+	ctx = postgres.System(ctx, "the command line chooses the organization")
 	query := s.store.Client().Organization.Query()
 	if id != nil {
 		query.Where(organization.ID(*id))

@@ -11,7 +11,7 @@ import (
 	"earshot/internal/access"
 	"earshot/internal/change"
 	"earshot/internal/page"
-	"earshot/internal/store"
+	"earshot/internal/postgres"
 	"earshot/internal/testkit"
 )
 
@@ -31,7 +31,7 @@ func TestMemberQueriesReadNoGuests(t *testing.T) {
 		ANALYZE; SET plan_cache_mode = force_generic_plan`)
 	require.NoError(t, err)
 
-	ctx := store.WithOrganization(t.Context(), org.ID)
+	ctx := postgres.WithOrganization(t.Context(), org.ID)
 	made, err := u.EnlistMember(ctx, access.NewMember{Email: "bo@example.com", Name: "Bo", Role: "owner"})
 	require.NoError(t, err)
 	require.NoError(t, u.DelistMember(ctx, made.ID))

@@ -9,8 +9,8 @@ import (
 	"earshot/ent/db/apikey"
 	"earshot/ent/db/user"
 	"earshot/internal/change"
+	"earshot/internal/postgres"
 	"earshot/internal/problem"
-	"earshot/internal/store"
 )
 
 // isMember excludes removed users and guests.
@@ -51,7 +51,7 @@ func callerNow(ctx context.Context, keys *db.APIKeyClient, caller *change.Caller
 	if err != nil {
 		return manager{}, errors.Wrap(err, "load the caller")
 	}
-	if ended(key, store.Now()) || key.Edges.User.Role == nil {
+	if ended(key, postgres.Now()) || key.Edges.User.Role == nil {
 		return manager{}, BadKey()
 	}
 	return manager{key.Edges.User, key}, nil

@@ -9,9 +9,9 @@ import (
 	"earshot/ent/db"
 	"earshot/ent/db/apikey"
 	"earshot/internal/change"
+	"earshot/internal/postgres"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 )
 
 // maxKeyOverlap is a month, in seconds. A longer overlap would defeat the rotation.
@@ -37,7 +37,7 @@ func (s *Service) RotateAPIKey(
 		if err != nil {
 			return nil, err
 		}
-		at := store.Now()
+		at := postgres.Now()
 		if err := mayRotate(c.Caller, old, at); err != nil {
 			return nil, err
 		}

@@ -11,12 +11,12 @@ import (
 
 	"earshot/internal/batch"
 	"earshot/internal/change"
-	"earshot/internal/store"
+	"earshot/internal/postgres"
 )
 
 // Service implements the use cases. It is safe for concurrent use.
 type Service struct {
-	store   *store.Store
+	store   *postgres.DB
 	changes *change.Runner
 	log     *slog.Logger
 	// callers batches the look-ups of keys that are used at the same time.
@@ -24,7 +24,7 @@ type Service struct {
 }
 
 // New creates the service.
-func New(s *store.Store, changes *change.Runner, log *slog.Logger) *Service {
+func New(s *postgres.DB, changes *change.Runner, log *slog.Logger) *Service {
 	all := &Service{store: s, changes: changes, log: log}
 	all.callers = batch.New(callersMax, callersTimeout, all.findCallers)
 	return all

@@ -14,11 +14,11 @@ import (
 	"earshot/internal/contacts"
 	"earshot/internal/delivery"
 	"earshot/internal/feedback"
-	"earshot/internal/interactions"
 	"earshot/internal/migrate"
+	"earshot/internal/postgres"
+	"earshot/internal/privacy"
+	"earshot/internal/publicactions"
 	"earshot/internal/ratelimit"
-	"earshot/internal/store"
-	"earshot/internal/subjects"
 	"earshot/internal/subscribers"
 	"earshot/internal/telemetry"
 	"earshot/internal/webhooks"
@@ -27,12 +27,12 @@ import (
 
 // Module provides the parts. It needs config.Config, Temporal's client.Options and a *slog.Logger.
 var Module = fx.Options(
-	telemetry.Module, store.Module, fx.Invoke(prepareDatabase, delivery.Measure), ratelimit.Module, change.Module, access.Module, contacts.Module, webhooks.Module, feedback.Module,
-	interactions.Module, subjects.Module, backfill.Module, subscribers.Module, widget.Module, dispatch.Module,
+	telemetry.Module, postgres.Module, fx.Invoke(prepareDatabase, delivery.Measure), ratelimit.Module, change.Module, access.Module, contacts.Module, webhooks.Module, feedback.Module,
+	publicactions.Module, privacy.Module, backfill.Module, subscribers.Module, widget.Module, dispatch.Module,
 )
 
 // prepareDatabase refuses to start on a schema that is behind. No part uses the database before.
-func prepareDatabase(lc fx.Lifecycle, s *store.Store) {
+func prepareDatabase(lc fx.Lifecycle, s *postgres.DB) {
 	lc.Append(fx.StartHook(func(ctx context.Context) error {
 		if err := migrate.CheckSchema(ctx, s); err != nil {
 			return err

@@ -7,8 +7,8 @@ import (
 	"github.com/go-faster/errors"
 
 	"earshot/ent/db"
+	"earshot/internal/postgres"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 )
 
 // activity summarizes the public activity of a person who is not a contact.
@@ -65,7 +65,7 @@ func VisitorsActivity(
 }
 
 // leftOfBackfill counts the addresses that a backfill, of any organization, has not processed yet.
-func leftOfBackfill(ctx context.Context, s *store.Store, id publicid.ContactBackfill) (n int, err error) {
+func leftOfBackfill(ctx context.Context, s *postgres.DB, id publicid.ContactBackfill) (n int, err error) {
 	err = s.Pool().QueryRow(ctx, `SELECT count(*)::int FROM backfill_addresses WHERE backfill_id = $1`, id.UUID().String()).Scan(&n)
 	if err != nil {
 		return 0, errors.Wrap(err, "count the remaining addresses of a backfill")

@@ -15,10 +15,10 @@ import (
 	"earshot/internal/change"
 	"earshot/internal/contacts"
 	"earshot/internal/jobs"
+	"earshot/internal/postgres"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
 	"earshot/internal/seal"
-	"earshot/internal/store"
 )
 
 const (
@@ -33,14 +33,14 @@ const (
 
 // Service offers the use cases. It is safe for concurrent use.
 type Service struct {
-	store    *store.Store
+	store    *postgres.DB
 	changes  *change.Runner
 	contacts *contacts.Service
 	secrets  *seal.Box
 }
 
 // New makes the service from its collaborators. The box seals the addresses until they are processed.
-func New(s *store.Store, changes *change.Runner, c *contacts.Service, secrets *seal.Box) *Service {
+func New(s *postgres.DB, changes *change.Runner, c *contacts.Service, secrets *seal.Box) *Service {
 	return &Service{store: s, changes: changes, contacts: c, secrets: secrets}
 }
 
@@ -63,7 +63,7 @@ type Wanted struct {
 func (w *Wanted) check() error {
 	var bad problem.Fields
 	bad.Moment("before", &w.Before)
-	if w.Before.After(store.Now()) {
+	if w.Before.After(postgres.Now()) {
 		bad.Add("before", "past", "must not be in the future: everybody was asked since")
 	}
 	if n := len(w.People); n == 0 || n > MaxAddresses {
@@ -131,7 +131,7 @@ func (s *Service) keep(ctx context.Context, c *change.Change, of publicid.Contac
 
 // Backfill loads a receipt of any organization, for the operator.
 func (s *Service) Backfill(ctx context.Context, id publicid.ContactBackfill) (*db.ContactBackfill, error) {
-	all := store.System(ctx, "an operator asks for a backfill by its id")
+	all := postgres.System(ctx, "an operator asks for a backfill by its id")
 	found, err := s.store.Client().ContactBackfill.Query().Where(contactbackfill.ID(id)).Only(all)
 	if db.IsNotFound(err) {
 		return nil, problem.Missing("backfill")

@@ -15,9 +15,9 @@ import (
 	"earshot/internal/change"
 	"earshot/internal/contacts"
 	"earshot/internal/jobs"
+	"earshot/internal/postgres"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 )
 
 // Progress is the progress of a backfill. It contains no personal data. Status is the status of the row,
@@ -52,7 +52,7 @@ func (s *Service) Continue(ctx context.Context, id publicid.ContactBackfill) (Pr
 	now := found
 	if found.Status == contactbackfill.StatusRunning {
 		err = s.changes.RunForService(ctx, found.OrganizationID, func(ctx context.Context, c *change.Change) error {
-			now, err = c.ContactBackfill.Query().Where(contactbackfill.ID(id)).ForUpdate(store.NoKeyUpdate).Only(ctx)
+			now, err = c.ContactBackfill.Query().Where(contactbackfill.ID(id)).ForUpdate(postgres.NoKeyUpdate).Only(ctx)
 			if err != nil {
 				return errors.Wrap(err, "lock the backfill")
 			}
@@ -84,7 +84,7 @@ func (s *Service) page(ctx context.Context, c *change.Change, of *db.ContactBack
 	}
 	update := c.ContactBackfill.UpdateOne(of)
 	if len(rows) == 0 {
-		update.SetStatus(contactbackfill.StatusCompleted).SetFinishedAt(store.Now())
+		update.SetStatus(contactbackfill.StatusCompleted).SetFinishedAt(postgres.Now())
 	}
 	if err := s.look(ctx, c, of, rows, update); err != nil {
 		return nil, err
@@ -187,7 +187,7 @@ WHERE status = 'running' AND created_at <= now() - make_interval(secs => $1) AND
 ORDER BY created_at, id LIMIT $4`
 
 func (s *Service) overdue(ctx context.Context, grace time.Duration, after jobs.Overdue, limit int) ([]jobs.Overdue, error) {
-	return store.Across(ctx, s.store, "find running backfills", overdueSQL, func(row pgx.CollectableRow) (o jobs.Overdue, err error) {
+	return postgres.Across(ctx, s.store, "find running backfills", overdueSQL, func(row pgx.CollectableRow) (o jobs.Overdue, err error) {
 		var (
 			id publicid.ContactBackfill
 			of publicid.Organization

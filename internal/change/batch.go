@@ -14,8 +14,8 @@ import (
 	"earshot/internal/batch"
 	"earshot/internal/event"
 	"earshot/internal/failpoint"
+	"earshot/internal/postgres"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 	"earshot/internal/telemetry"
 )
 
@@ -57,7 +57,7 @@ type Event struct {
 }
 
 // ErrHeld is the result for a caller whose row another transaction holds. The caller's input then
-// runs once more, in a batch that waits. After store.ErrAgain it runs once more alone.
+// runs once more, in a batch that waits. After postgres.ErrAgain it runs once more alone.
 var ErrHeld = errors.New("another transaction holds the row")
 
 var (
@@ -101,7 +101,7 @@ func NewBatch[In, R any](r *Runner, w Write[In, R]) *Batch[In, R] {
 	b := &Batch[In, R]{runner: r, write: w}
 	b.batches = batch.NewKeyed(func(key batchKey) *batch.Batcher[*entry[In, R], outcome[R]] {
 		return batch.New(BatchMax, BatchTimeout, func(ctx context.Context, entries []*entry[In, R]) ([]outcome[R], error) {
-			return b.together(store.WithOrganization(ctx, key.organization), key.waits, entries)
+			return b.together(postgres.WithOrganization(ctx, key.organization), key.waits, entries)
 		})
 	})
 	return b
@@ -114,7 +114,7 @@ func (b *Batch[In, R]) Do(ctx context.Context, in In, q Request[R]) (out R, err 
 
 // DoAll is Do for several inputs of one caller, without idempotency keys. The caller has looked at
 // MayWrite. The results have the order of the inputs. An input that has to run alone gets
-// store.ErrAgain, and DoAlone runs it.
+// postgres.ErrAgain, and DoAlone runs it.
 func (b *Batch[In, R]) DoAll(ctx context.Context, in []In) []batch.Result[R] {
 	ctx, span := telemetry.Span(ctx, "commit")
 	defer span.End()
@@ -127,10 +127,10 @@ func (b *Batch[In, R]) DoAll(ctx context.Context, in []In) []batch.Result[R] {
 	for i, done := range b.share(ctx, entries) {
 		deliveries = append(deliveries, done.deliveries...)
 		if out[i] = (batch.Result[R]{Out: done.out, Err: busy(done.err)}); errors.Is(done.err, errAlone) {
-			out[i].Err = store.ErrAgain
+			out[i].Err = postgres.ErrAgain
 		}
 	}
-	touchDeliveries(ctx, deliveries)
+	logDeliveryIDs(ctx, deliveries)
 	return out
 }
 
@@ -152,7 +152,7 @@ func (b *Batch[In, R]) one(
 	ctx, span := telemetry.Span(ctx, "commit")
 	defer span.End()
 	done := do(ctx, []*entry[In, R]{newEntry(ctx, in, q)})
-	touchDeliveries(ctx, done.deliveries)
+	logDeliveryIDs(ctx, done.deliveries)
 	return done.out, busy(done.err)
 }
 
@@ -168,7 +168,7 @@ func newEntry[In, R any](ctx context.Context, in In, q Request[R]) *entry[In, R]
 func (b *Batch[In, R]) do(ctx context.Context, entries []*entry[In, R]) []outcome[R] {
 	done := b.share(ctx, entries)
 	for i, e := range entries {
-		if errors.Is(done[i].err, errAlone) || errors.Is(done[i].err, store.ErrAgain) {
+		if errors.Is(done[i].err, errAlone) || errors.Is(done[i].err, postgres.ErrAgain) {
 			done[i] = b.alone(ctx, e)
 		}
 	}
@@ -184,7 +184,7 @@ func (b *Batch[In, R]) alone(ctx context.Context, e *entry[In, R]) outcome[R] {
 }
 
 // share runs entries of one organization in batches. The outcome of an entry that has to run alone is
-// errAlone or store.ErrAgain.
+// errAlone or postgres.ErrAgain.
 func (b *Batch[In, R]) share(ctx context.Context, entries []*entry[In, R]) []outcome[R] {
 	done := make([]outcome[R], len(entries))
 	for i, e := range entries {
@@ -208,7 +208,7 @@ func (b *Batch[In, R]) share(ctx context.Context, entries []*entry[In, R]) []out
 // Join waits for a batch as long as callers wait for other changes of their organization, and refuses
 // as Run does.
 func Join[Out any](ctx context.Context, wait func(ctx context.Context) (Out, error)) (Out, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, joinTimeout, store.ErrBusy)
+	ctx, cancel := context.WithTimeoutCause(ctx, joinTimeout, postgres.ErrBusy)
 	defer cancel()
 	out, err := wait(ctx)
 	return out, busy(err)
@@ -219,7 +219,7 @@ func (b *Batch[In, R]) join(ctx context.Context, waits bool, entries []*entry[In
 	if len(which) == 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, joinTimeout, store.ErrBusy)
+	ctx, cancel := context.WithTimeoutCause(ctx, joinTimeout, postgres.ErrBusy)
 	defer cancel()
 	some := make([]*entry[In, R], len(which))
 	for n, i := range which {
@@ -249,7 +249,7 @@ func (b *Batch[In, R]) together(ctx context.Context, waits bool, entries []*entr
 		}
 	}()
 	outcomes, err = b.run(ctx, waits, entries)
-	if err == nil || store.Unknown(err) || store.Unavailable(err) || errors.Is(err, store.ErrBusy) {
+	if err == nil || postgres.Unknown(err) || postgres.Unavailable(err) || errors.Is(err, postgres.ErrBusy) {
 		return outcomes, err
 	}
 	b.runner.log().WarnContext(ctx, "a batch failed, and its inputs run alone", "error", err)
@@ -283,7 +283,7 @@ func (b *Batch[In, R]) run(ctx context.Context, waits bool, entries []*entry[In,
 	switch {
 	case errors.Is(err, errNothing):
 		return outcomes, nil
-	case err == nil, store.Unknown(err):
+	case err == nil, postgres.Unknown(err):
 		for _, d := range made {
 			i, d := causes[d.Event], pending(of.ID, d)
 			d.Trace = entries[i].trace
@@ -319,7 +319,7 @@ func (b *Batch[In, R]) apply(
 		if assumed {
 			taken, failed := looked(ctx)
 			if len(taken) > 0 {
-				return last, store.ErrAgain
+				return last, postgres.ErrAgain
 			}
 			err = cmp.Or(err, failed)
 		}
@@ -355,8 +355,8 @@ func (b *Batch[In, R]) apply(
 		}
 	}
 	switch {
-	case !made && len(entries) == 1 && c.Waits && errors.Is(outcomes[0].err, store.ErrAgain):
-		return last, store.ErrAgain // nothing is left to try but a new start
+	case !made && len(entries) == 1 && c.Waits && errors.Is(outcomes[0].err, postgres.ErrAgain):
+		return last, postgres.ErrAgain // nothing is left to try but a new start
 	case !made:
 		return last, errNothing
 	}
@@ -387,10 +387,10 @@ func (b *Batch[In, R]) free(entries []*entry[In, R], taken map[[32]byte]error, o
 	return free
 }
 
-func touchDeliveries(ctx context.Context, deliveries []PendingDelivery) {
+func logDeliveryIDs(ctx context.Context, deliveries []PendingDelivery) {
 	ids := make([]fmt.Stringer, len(deliveries))
 	for i, d := range deliveries {
 		ids[i] = d.ID
 	}
-	Touch(ctx, "deliveryIds", ids...)
+	LogIDs(ctx, "deliveryIds", ids...)
 }

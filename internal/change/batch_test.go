@@ -17,10 +17,10 @@ import (
 	"earshot/internal/access"
 	"earshot/internal/change"
 	"earshot/internal/event"
+	"earshot/internal/postgres"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
 	"earshot/internal/seal"
-	"earshot/internal/store"
 	"earshot/internal/testkit"
 )
 
@@ -29,7 +29,7 @@ func TestMain(m *testing.M) { testkit.Main(m) }
 // batches has a batch that makes boards. The name of a board decides its fate.
 type batches struct {
 	*change.Batch[string, publicid.Board]
-	store  *store.Store
+	store  *postgres.DB
 	runner *change.Runner
 	// sizes are the numbers of inputs of the transactions so far, negative for one that waits.
 	sizes []int
@@ -45,7 +45,7 @@ func (b *batches) Deliver(all []change.PendingDelivery) {
 	b.delivered = append(b.delivered, all...)
 }
 
-func newBatches(t *testing.T, s *store.Store) (*batches, context.Context) {
+func newBatches(t *testing.T, s *postgres.DB) (*batches, context.Context) {
 	t.Helper()
 	b, box := &batches{store: s}, seal.New()
 	require.NoError(t, box.Add("test", make([]byte, 32)))
@@ -82,12 +82,12 @@ func (b *batches) apply(ctx context.Context, c *change.Change, names []string) (
 			out[i].Err = change.ErrHeld
 			continue
 		case kind == "moved" && len(names) > 1:
-			out[i].Err = store.ErrAgain
+			out[i].Err = postgres.ErrAgain
 			continue
 		}
 		id := publicid.NewBoard()
 		out[i].Out = id
-		out[i].Events = []change.Event{{Type: event.PostCreated, At: store.Now(), Payload: &event.PostCreatedPayload{
+		out[i].Events = []change.Event{{Type: event.PostCreated, At: postgres.Now(), Payload: &event.PostCreatedPayload{
 			BoardHead: event.BoardHead{BoardID: id}, Post: event.Post{ID: publicid.NewPost(), Title: name},
 		}}}
 		rows = append(rows, c.Board.Create().SetID(id).SetName(name).SetSlug(kind))
@@ -227,14 +227,14 @@ func TestAnAnswerThatCannotBeEncodedFailsItsCallerOnly(t *testing.T) {
 func TestACommitThatIsNotAnsweredFailsForAllAndIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	link, url := testkit.NewLink(t, testkit.Database(t))
-	s, err := store.Open(store.Options{URL: url})
+	s, err := postgres.Open(postgres.Options{URL: url})
 	require.NoError(t, err)
 	t.Cleanup(s.Close)
 	b, ctx := newBatches(t, s)
 	b.listen(ctx)
 	link.CutAfter("post.created") // stands in the arguments of the events
 	_, errs := change.DoTogether(ctx, b.Batch, []string{"a", "b"}, nil)
-	require.True(t, store.Unknown(errs[0]) && store.Unknown(errs[1]), "%v", errs)
+	require.True(t, postgres.Unknown(errs[0]) && postgres.Unknown(errs[1]), "%v", errs)
 	require.Equal(t, []int{2}, b.sizes, "nothing is repeated")
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		require.Equal(c, []string{"a", "b"}, b.names(ctx, t), "both are committed")

@@ -5,7 +5,7 @@ import (
 
 	"earshot/ent/db"
 	"earshot/ent/db/apikey"
-	"earshot/internal/store"
+	"earshot/internal/postgres"
 )
 
 // Caller is the author of a request: a member of an organization, with one of its API keys.
@@ -23,7 +23,7 @@ type callerKey struct{}
 // WithCaller limits the context to the caller's organization and makes the caller available to use
 // cases.
 func WithCaller(ctx context.Context, c *Caller) context.Context {
-	return store.WithOrganization(context.WithValue(ctx, callerKey{}, c), c.Organization.ID)
+	return postgres.WithOrganization(context.WithValue(ctx, callerKey{}, c), c.Organization.ID)
 }
 
 // CallerOf returns the caller that WithCaller set. It panics without one, which can happen only on

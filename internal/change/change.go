@@ -11,7 +11,7 @@ import (
 
 	"earshot/ent/db"
 	"earshot/internal/jobs"
-	"earshot/internal/store"
+	"earshot/internal/postgres"
 )
 
 // Change is one transaction of a use case with its effects.
@@ -25,8 +25,8 @@ type Change struct {
 	// Again is true if an earlier try of the transaction failed because of another transaction.
 	Again    bool
 	settings Settings
-	// judged is true once the use case has looked at the request's precondition.
-	judged bool
+	// matchChecked is true once the use case has looked at the request's precondition.
+	matchChecked bool
 
 	recorded   []eventRow
 	audited    []audited
@@ -44,7 +44,7 @@ func (c *Change) After(r jobs.Request) {
 
 // LockOrganization serializes the changes that count towards a cap of the organization.
 func (c *Change) LockOrganization(ctx context.Context) error {
-	if _, err := c.Organization.Query().ForUpdate(store.NoKeyUpdate).Only(ctx); err != nil {
+	if _, err := c.Organization.Query().ForUpdate(postgres.NoKeyUpdate).Only(ctx); err != nil {
 		return errors.Wrap(err, "lock the organization")
 	}
 	return nil

@@ -9,8 +9,8 @@ import (
 
 	"earshot/ent/db"
 	"earshot/internal/event"
+	"earshot/internal/postgres"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 )
 
 // Record encodes an event. All events of a change are written by one statement that is sent with
@@ -43,7 +43,7 @@ func (c *Change) finish(ctx context.Context, answers []keptAnswer) (atCommit, er
 			return atCommit{}, err
 		}
 	}
-	at := store.Now()
+	at := postgres.Now()
 	for i := range c.recorded {
 		if c.recorded[i].At.IsZero() {
 			c.recorded[i].At = at

@@ -6,8 +6,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"earshot/internal/postgres"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 )
 
 // eventRow is an event to insert.
@@ -59,10 +59,10 @@ SELECT id, webhook_id, event_id, type, url FROM sent`
 
 func queueEvents(onto *pgx.Batch, of publicid.Organization, last atCommit, made *[]deliveryRow) {
 	all := last.Events
-	ids, types := make(store.UuidArray, len(all)), make([]string, len(all))
+	ids, types := make(postgres.UuidArray, len(all)), make([]string, len(all))
 	at, payloads := make([]time.Time, len(all)), make([][]byte, len(all))
 	for i, e := range all {
-		ids[i], types[i], at[i], payloads[i] = store.UUID(e.ID), e.Type, e.At, e.Payload
+		ids[i], types[i], at[i], payloads[i] = postgres.UUID(e.ID), e.Type, e.At, e.Payload
 	}
 	distinct := slices.Compact(slices.Sorted(slices.Values(types)))
 	onto.Queue(insertEventRowsSQL, of, ids, types, at, payloads, distinct, last.SubscribedOnly).Query(func(rows pgx.Rows) (err error) {

@@ -11,8 +11,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"earshot/ent/db"
+	"earshot/internal/postgres"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 )
 
 // This file stores the records of idempotency keys with hand-written SQL. A record holds the answer
@@ -83,7 +83,7 @@ func (l *keyLook) queue(onto *pgx.Batch, of publicid.Organization, keys []Key) {
 		l.locked, err = pgx.CollectRows(rows, pgx.RowTo[bool])
 		return err
 	})
-	onto.Queue(recordsSQL, of.UUID().String(), ids, store.Now().Add(-IdempotencyRetention)).Query(func(rows pgx.Rows) (err error) {
+	onto.Queue(recordsSQL, of.UUID().String(), ids, postgres.Now().Add(-IdempotencyRetention)).Query(func(rows pgx.Rows) (err error) {
 		l.records, err = pgx.CollectRows(rows, pgx.RowToStructByPos[idempotencyRecord])
 		return err
 	})
@@ -121,7 +121,7 @@ func queueRecords(onto *pgx.Batch, of publicid.Organization, answers []keptAnswe
 		ids[i], prints[i], states[i], bodies[i] = a.Key.ID[:], a.Key.Fingerprint[:], a.Status, a.Answer
 		subjects[i] = arrayOf(a.Subjects)
 	}
-	onto.Queue(insertRecordsSQL, of.UUID().String(), store.Now(), ids, prints, states, bodies, subjects)
+	onto.Queue(insertRecordsSQL, of.UUID().String(), postgres.Now(), ids, prints, states, bodies, subjects)
 }
 
 // arrayOf returns a Postgres array literal. It returns nil for an empty array, which the index

@@ -6,7 +6,7 @@ import (
 	"github.com/go-faster/errors"
 
 	"earshot/ent/db"
-	"earshot/internal/store"
+	"earshot/internal/postgres"
 	"earshot/internal/telemetry"
 )
 
@@ -23,19 +23,19 @@ type Request[R any] struct {
 	Match func(R) error
 }
 
-// Judge checks the locked resource against the precondition, if there is one. Run fails for a use
+// CheckIfMatch checks the locked resource against the precondition, if there is one. Run fails for a use
 // case that does not call it.
-func (q Request[R]) Judge(c *Change, found R) error {
-	return q.JudgeLoaded(c, func() (R, error) { return found, nil })
+func (q Request[R]) CheckIfMatch(c *Change, found R) error {
+	return q.CheckIfMatchOf(c, func() (R, error) { return found, nil })
 }
 
-// JudgeLoaded is Judge for a use case that needs less of the resource than the precondition does.
+// CheckIfMatchOf is CheckIfMatch for a use case that needs less of the resource than the precondition does.
 // It calls load only if there is a precondition.
-func (q Request[R]) JudgeLoaded(c *Change, load func() (R, error)) error {
+func (q Request[R]) CheckIfMatchOf(c *Change, load func() (R, error)) error {
 	if q.Match == nil {
 		return nil
 	}
-	c.judged = true
+	c.matchChecked = true
 	found, err := load()
 	if err != nil {
 		return err
@@ -88,7 +88,7 @@ func run[R any](ctx context.Context, r *Runner, caller *Caller, q Request[R], fn
 		if out, err = fn(c); err != nil {
 			return last, err
 		}
-		if q.Match != nil && !c.judged {
+		if q.Match != nil && !c.matchChecked {
 			return last, errors.New("a use case changes something without a look at the precondition")
 		}
 		var kept []keptAnswer
@@ -101,12 +101,12 @@ func run[R any](ctx context.Context, r *Runner, caller *Caller, q Request[R], fn
 		}
 		return c.finish(ctx, kept)
 	})
-	if err == nil || store.Unknown(err) {
+	if err == nil || postgres.Unknown(err) {
 		for _, d := range made {
 			c.deliveries = append(c.deliveries, pending(of, d))
 		}
 		r.dispatchOf(ctx, c)
-		touchDeliveries(ctx, c.deliveries)
+		logDeliveryIDs(ctx, c.deliveries)
 	}
 	if err != nil {
 		var none R

@@ -20,7 +20,7 @@ func (b *batches) run(ctx context.Context, name string, q change.Request[publici
 		if err := c.Board.Create().SetID(id).SetName(name).SetSlug(name).Exec(ctx); err != nil {
 			return id, err
 		}
-		return id, q.Judge(c, id)
+		return id, q.CheckIfMatch(c, id)
 	})
 }
 

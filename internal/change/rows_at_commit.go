@@ -6,8 +6,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"earshot/ent/db"
+	"earshot/internal/postgres"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 )
 
 // atCommit are the rows that a transaction of inTxWithRows writes with its commit.
@@ -30,7 +30,7 @@ type takenKeys func(context.Context) (map[[32]byte]error, error)
 // inTxWithRows returns the deliveries of the events. After a commit with an Unknown outcome some or
 // all are missing, and the sweep starts them if they exist.
 func inTxWithRows(
-	ctx context.Context, s *store.Store, of publicid.Organization, keys []Key,
+	ctx context.Context, s *postgres.DB, of publicid.Organization, keys []Key,
 	fn func(tx *db.Tx, taken takenKeys) (atCommit, error),
 ) (made []deliveryRow, err error) {
 	var look *keyLook

@@ -9,15 +9,15 @@ import (
 
 	"earshot/ent/db/organization"
 	"earshot/internal/failpoint"
+	"earshot/internal/postgres"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
 	"earshot/internal/seal"
-	"earshot/internal/store"
 )
 
 // Runner makes changes. It is safe for concurrent use.
 type Runner struct {
-	store    *store.Store
+	store    *postgres.DB
 	dispatch Dispatcher
 	secrets  *seal.Box
 	settings Settings
@@ -36,7 +36,7 @@ type Settings struct {
 
 // NewRunner makes a runner that passes the effects of changes to the dispatcher. The box encrypts
 // the answers of requests with an idempotency key. It may be nil if there are no such requests.
-func NewRunner(s *store.Store, d Dispatcher, secrets *seal.Box, settings Settings) *Runner {
+func NewRunner(s *postgres.DB, d Dispatcher, secrets *seal.Box, settings Settings) *Runner {
 	return &Runner{store: s, dispatch: d, secrets: secrets, settings: settings}
 }
 
@@ -49,7 +49,7 @@ func (r *Runner) log() *slog.Logger {
 
 // busy turns a timeout of the transaction slot into a problem for the caller.
 func busy(err error) error {
-	if errors.Is(err, store.ErrBusy) {
+	if errors.Is(err, postgres.ErrBusy) {
 		return problem.New(problem.RateLimited, "Too many changes of this organization wait for each other; try again later.")
 	}
 	return err
@@ -59,7 +59,7 @@ func busy(err error) error {
 func (r *Runner) RunForService(
 	ctx context.Context, organization publicid.Organization, fn func(ctx context.Context, c *Change) error,
 ) error {
-	ctx = store.WithOrganization(ctx, organization)
+	ctx = postgres.WithOrganization(ctx, organization)
 	found, err := r.store.Client().Organization.Get(ctx, organization)
 	if err != nil {
 		return errors.Wrap(err, "load the organization")
@@ -109,4 +109,4 @@ func MayWrite(caller *Caller) error {
 
 // Unavailable reports whether a use case failed, without changing anything, because it would have
 // waited too long.
-func Unavailable(err error) bool { return store.Unavailable(err) }
+func Unavailable(err error) bool { return postgres.Unavailable(err) }

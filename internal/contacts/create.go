@@ -12,9 +12,9 @@ import (
 	"earshot/ent/db/contact"
 	"earshot/internal/change"
 	"earshot/internal/event"
+	"earshot/internal/postgres"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 )
 
 // CreateContact inserts a contact and records contact.created. It returns problem.Conflict if
@@ -47,7 +47,7 @@ func takenOr(ctx context.Context, c *change.Change, id *string, otherwise error)
 	if id == nil {
 		return otherwise
 	}
-	taken, err := store.Exists(ctx, c.Contact.Query().Where(contact.ExternalUserID(*id)))
+	taken, err := postgres.Exists(ctx, c.Contact.Query().Where(contact.ExternalUserID(*id)))
 	if err != nil {
 		return errors.Wrap(err, "look up the contact")
 	}
@@ -90,7 +90,7 @@ func (s *Service) insertRow(ctx context.Context, c *change.Change, in newContact
 	if err := s.fillRow(row, id, in); err != nil {
 		return nil, err
 	}
-	fresh, err := store.Inserted(row.OnConflict(sql.DoNothing()).Exec(ctx))
+	fresh, err := postgres.Inserted(row.OnConflict(sql.DoNothing()).Exec(ctx))
 	if err != nil || !fresh {
 		return nil, err
 	}
@@ -103,7 +103,7 @@ func (s *Service) insertRow(ctx context.Context, c *change.Change, in newContact
 
 // fillRow sets all columns of a new contact.
 func (s *Service) fillRow(row *db.ContactCreate, id publicid.Contact, in newContact) error {
-	at := store.Now()
+	at := postgres.Now()
 	row.SetMetadata(json.RawMessage("{}")) // the default, if the request has none
 	for column, told := range in.traits.told() {
 		if err := s.put(row.Mutation(), column, told); err != nil {

@@ -13,9 +13,9 @@ import (
 	"earshot/ent/db/contact"
 	"earshot/internal/change"
 	"earshot/internal/event"
+	"earshot/internal/postgres"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 )
 
 // wantedContact is a request to identify a contact. Known is true if the contact existed a moment ago.
@@ -81,7 +81,7 @@ func (s *Service) identify(ctx context.Context, c *change.Change, in []wantedCon
 	b := &identifyRun{Service: s, c: c, in: in, out: make([]change.Result[identity], len(in)), first: map[string]int{}}
 	for i, w := range in {
 		if _, twice := b.first[w.externalUserID]; twice {
-			b.out[i].Err = store.ErrAgain
+			b.out[i].Err = postgres.ErrAgain
 			continue
 		}
 		b.first[w.externalUserID] = i
@@ -155,7 +155,7 @@ func (b *identifyRun) lock(ctx context.Context) (known []*FoundContact, absent [
 		case f.There && !f.Large && !b.c.Waits:
 			b.out[i].Err = change.ErrHeld
 		case f.There: // It is large, or it was deleted meanwhile.
-			b.out[i].Err = store.ErrAgain
+			b.out[i].Err = postgres.ErrAgain
 		default:
 			absent = append(absent, i)
 		}
@@ -223,7 +223,7 @@ func (b *identifyRun) insert(ctx context.Context, absent []int) error {
 			return err
 		}
 	}
-	made, err := b.c.Contact.CreateBulk(rows...).Save(store.WithCommit(ctx))
+	made, err := b.c.Contact.CreateBulk(rows...).Save(postgres.WithCommit(ctx))
 	if err != nil {
 		return errors.Wrap(err, "insert the contacts")
 	}
@@ -244,7 +244,7 @@ func (b *identifyRun) makeRoom(ctx context.Context, absent []int) error {
 	}
 	if !b.alone() {
 		for _, i := range absent {
-			b.out[i].Err = store.ErrAgain
+			b.out[i].Err = postgres.ErrAgain
 		}
 		return nil
 	}
@@ -253,12 +253,12 @@ func (b *identifyRun) makeRoom(ctx context.Context, absent []int) error {
 		return err
 	}
 	// The cap does not apply to a contact that another transaction has inserted meanwhile.
-	there, err := store.Exists(ctx, b.c.Contact.Query().Where(contact.ExternalUserID(b.in[0].externalUserID)))
+	there, err := postgres.Exists(ctx, b.c.Contact.Query().Where(contact.ExternalUserID(b.in[0].externalUserID)))
 	if err != nil {
 		return errors.Wrap(err, "look for the contact")
 	}
 	if there {
-		return store.ErrAgain
+		return postgres.ErrAgain
 	}
 	return nil
 }
@@ -282,7 +282,7 @@ func (s *Service) learn(m *db.ContactMutation, old *db.Contact, in Traits) (map[
 		return nil, err
 	}
 	// The clock of another process may be ahead: time only advances.
-	seen := later(store.Now(), old.LastSeenAt)
+	seen := later(postgres.Now(), old.LastSeenAt)
 	m.SetLastSeenAt(seen)
 	if len(changes) > 0 {
 		m.SetUpdatedAt(later(seen, old.UpdatedAt))
@@ -340,7 +340,7 @@ func (s *Service) see(ctx context.Context, of sighting, ids []string, most int) 
 		return nil, err
 	}
 	defer release()
-	found, incomplete, err := SeeContacts(ctx, s.store, of.organization, ids, store.Now(), strings.Fields(of.told), most)
+	found, incomplete, err := SeeContacts(ctx, s.store, of.organization, ids, postgres.Now(), strings.Fields(of.told), most)
 	if err != nil {
 		return nil, err
 	}

@@ -10,9 +10,9 @@ import (
 	"earshot/ent/db"
 	"earshot/internal/change"
 	"earshot/internal/page"
+	"earshot/internal/postgres"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 )
 
 // MaxIdentified is the maximum number of contacts in a batch (api/openapi.yaml).
@@ -134,7 +134,7 @@ func (b *identifyRequest) identifyTogether(ctx context.Context, items []int, kno
 		in[n] = b.wanted(i, known[i])
 	}
 	for n, r := range b.identities.DoAll(ctx, in) {
-		if errors.Is(r.Err, store.ErrAgain) {
+		if errors.Is(r.Err, postgres.ErrAgain) {
 			left = append(left, items[n])
 		} else {
 			b.done(items[n], r.Out.Contact, r.Out.created, r.Err)

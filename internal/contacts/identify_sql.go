@@ -19,8 +19,8 @@ import (
 
 	"earshot/ent/db"
 	"earshot/ent/db/contact"
+	"earshot/internal/postgres"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 )
 
 // The columns are listed by name, because a newer schema may have more of them.
@@ -60,14 +60,14 @@ SELECT %s FROM there LEFT JOIN seen ON id = there_id`
 // Ent would need a transaction for each contact. The time only advances, even if the clock of
 // another process is behind.
 func SeeContacts(
-	ctx context.Context, s *store.Store, of publicid.Organization, ids []string, at time.Time, told []string, most int,
+	ctx context.Context, s *postgres.DB, of publicid.Organization, ids []string, at time.Time, told []string, most int,
 ) (seen []*db.Contact, incomplete []string, err error) {
 	conn, err := s.Acquire(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer conn.Release()
-	rows, err := conn.Query(ctx, fmt.Sprintf(seeSQL, complete(told, most), contactColumns, seenColumns), store.UUID(of), ids, at)
+	rows, err := conn.Query(ctx, fmt.Sprintf(seeSQL, complete(told, most), contactColumns, seenColumns), postgres.UUID(of), ids, at)
 	if err != nil {
 		return nil, nil, errors.Wrap(err, "note that contacts were seen")
 	}
@@ -131,7 +131,7 @@ func LockContacts(
 	ctx context.Context, tx *db.Tx, of publicid.Organization, ids []string, most int, skipHeld bool,
 ) ([]*FoundContact, error) {
 	var found []*FoundContact
-	if err := scanAll(ctx, tx, &found, fmt.Sprintf(lockContactsSQL, store.SkipLocked(skipHeld)), of, ids, most); err != nil {
+	if err := scanAll(ctx, tx, &found, fmt.Sprintf(lockContactsSQL, postgres.SkipLocked(skipHeld)), of, ids, most); err != nil {
 		return nil, errors.Wrap(err, "lock the contacts")
 	}
 	return found, nil
@@ -139,7 +139,7 @@ func LockContacts(
 
 // scanAll runs a query and appends its rows to the slice into points to.
 func scanAll(ctx context.Context, tx *db.Tx, into any, query string, args ...any) error {
-	return store.Look(ctx, tx, func(rows pgx.Rows) error { return entsql.ScanSlice(columns{rows}, into) }, query, args...)
+	return postgres.Look(ctx, tx, func(rows pgx.Rows) error { return entsql.ScanSlice(columns{rows}, into) }, query, args...)
 }
 
 // columns are rows of pgx for the scanner of Ent.

@@ -10,8 +10,8 @@ import (
 
 	"earshot/ent/db"
 	"earshot/internal/contacts"
+	"earshot/internal/postgres"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 	"earshot/internal/testkit"
 	"earshot/internal/testkit/fixture"
 )
@@ -43,7 +43,7 @@ func TestAContactThatIsSeenIsReadAsEntReadsIt(t *testing.T) {
 }
 
 // see marks one contact as seen and returns it, or nil if it was skipped.
-func see(t *testing.T, s *store.Store, of publicid.Organization, name string, at time.Time, told ...string) *db.Contact {
+func see(t *testing.T, s *postgres.DB, of publicid.Organization, name string, at time.Time, told ...string) *db.Contact {
 	t.Helper()
 	found, _, err := contacts.SeeContacts(t.Context(), s, of, []string{"nobody", name, name}, at, told, 0)
 	require.NoError(t, err)

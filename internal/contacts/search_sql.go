@@ -9,8 +9,8 @@ import (
 	"earshot/ent/db/contact"
 	"earshot/ent/db/predicate"
 	"earshot/internal/page"
+	"earshot/internal/postgres"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 )
 
 // contactMatches selects the contacts whose e-mail address or name contains a text, without regard to
@@ -31,7 +31,7 @@ SELECT contact_id FROM found LIMIT $3`
 
 // contactsHolding asks the index for the contacts of an organization that may
 // match, in no order.
-func contactsHolding(ctx context.Context, s *store.Store, of publicid.Organization, q string, limit int) ([]uuid.UUID, error) {
+func contactsHolding(ctx context.Context, s *postgres.DB, of publicid.Organization, q string, limit int) ([]uuid.UUID, error) {
 	return page.Holding(ctx, s, contactsHoldingSQL, q, of.UUID().String(), limit)
 }
 

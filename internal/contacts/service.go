@@ -9,7 +9,7 @@ import (
 
 	"earshot/internal/batch"
 	"earshot/internal/change"
-	"earshot/internal/store"
+	"earshot/internal/postgres"
 )
 
 // Settings are the options of a deployment.
@@ -22,7 +22,7 @@ type Settings struct {
 
 // Service offers the use cases. It is safe for concurrent use.
 type Service struct {
-	store    *store.Store
+	store    *postgres.DB
 	changes  *change.Runner
 	settings Settings
 
@@ -32,7 +32,7 @@ type Service struct {
 }
 
 // New makes the service from its collaborators.
-func New(s *store.Store, changes *change.Runner, settings Settings) *Service {
+func New(s *postgres.DB, changes *change.Runner, settings Settings) *Service {
 	all := &Service{store: s, changes: changes, settings: settings}
 	all.identities = change.NewBatch(changes, change.Write[wantedContact, identity]{
 		Apply: all.identify, Alone: wantedContact.comesAlone, SkipsHeld: true,

@@ -11,9 +11,9 @@ import (
 	"earshot/ent/db/post"
 	"earshot/internal/change"
 	"earshot/internal/event"
+	"earshot/internal/postgres"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 )
 
 // ContactInput has the values of a new contact, or the changes to an existing one.
@@ -47,7 +47,7 @@ func (s *Service) UpdateContact(
 		if err != nil {
 			return nil, err
 		}
-		if err := q.JudgeLoaded(c, func() (*ContactDetail, error) { return Detail(ctx, c.Client(), old) }); err != nil {
+		if err := q.CheckIfMatchOf(c, func() (*ContactDetail, error) { return Detail(ctx, c.Client(), old) }); err != nil {
 			return nil, err
 		}
 		changed, err := s.updateLocked(ctx, c, "updateContact", old, in)
@@ -66,8 +66,8 @@ func (s *Service) updateLocked(ctx context.Context, c *change.Change, operation 
 		return old, nil
 	}
 	c.Audit(operation, old.ID)
-	changed, err := update.SetUpdatedAt(later(store.Now(), old.UpdatedAt)).Save(ctx)
-	if store.IsExternalIDTaken(err) {
+	changed, err := update.SetUpdatedAt(later(postgres.Now(), old.UpdatedAt)).Save(ctx)
+	if postgres.IsExternalIDTaken(err) {
 		return nil, externalIDTaken()
 	}
 	if err != nil {
@@ -99,7 +99,7 @@ func (s *Service) DeleteContact(ctx context.Context, id publicid.Contact, q chan
 		if err != nil {
 			return nil, err
 		}
-		if err := q.JudgeLoaded(c, func() (*ContactDetail, error) { return Detail(ctx, c.Client(), old) }); err != nil {
+		if err := q.CheckIfMatchOf(c, func() (*ContactDetail, error) { return Detail(ctx, c.Client(), old) }); err != nil {
 			return nil, err
 		}
 		c.Audit("deleteContact", id)
@@ -124,7 +124,7 @@ func LockWithPosts(ctx context.Context, c *change.Change, id publicid.Contact) (
 
 // Remove deletes a contact that LockWithPosts has locked, and records contact.deleted.
 func Remove(ctx context.Context, c *change.Change, old *db.Contact) error {
-	if err := c.Post.Update().Where(post.ContactID(old.ID)).ClearContactID().SetUpdatedAt(store.Now()).Exec(ctx); err != nil {
+	if err := c.Post.Update().Where(post.ContactID(old.ID)).ClearContactID().SetUpdatedAt(postgres.Now()).Exec(ctx); err != nil {
 		return errors.Wrap(err, "take the contact off its posts")
 	}
 	if err := c.Contact.DeleteOne(old).Exec(ctx); err != nil {

@@ -12,8 +12,8 @@ import (
 	"earshot/ent/db/predicate"
 	"earshot/internal/change"
 	"earshot/internal/page"
+	"earshot/internal/postgres"
 	"earshot/internal/problem"
-	"earshot/internal/store"
 )
 
 // maxUpsertMetadata limits the metadata of a batch, stored and new. The events of all items and the
@@ -29,24 +29,24 @@ const maxUpsertMetadata = 4 << 20
 func (s *Service) UpsertContacts(
 	ctx context.Context, in []Identification, memory *page.Reservation, q change.Request[[]Identified],
 ) ([]Identified, error) {
-	judged := make([]Identified, len(in))
+	checked := make([]Identified, len(in))
 	for i := range in {
-		judged[i].Err = in[i].check()
+		checked[i].Err = in[i].check()
 	}
-	if err := s.reserveUpsert(ctx, in, judged, memory); err != nil {
+	if err := s.reserveUpsert(ctx, in, checked, memory); err != nil {
 		return nil, err
 	}
 	return change.Run(ctx, s.changes, q, func(c *change.Change) ([]Identified, error) {
 		// The transaction may run several times, so each run starts from the same results.
-		u := &upsert{Service: s, c: c, in: in, out: slices.Clone(judged), contacts: map[string]*db.Contact{}, made: map[string]bool{}}
+		u := &upsert{Service: s, c: c, in: in, out: slices.Clone(checked), contacts: map[string]*db.Contact{}, made: map[string]bool{}}
 		return u.out, u.run(ctx)
 	})
 }
 
 // reserveUpsert reserves memory for the batch, before it holds locks. It refuses the items behind
 // maxUpsertMetadata.
-func (s *Service) reserveUpsert(ctx context.Context, in []Identification, judged []Identified, memory *page.Reservation) error {
-	ids := externalIDs(in, judged)
+func (s *Service) reserveUpsert(ctx context.Context, in []Identification, checked []Identified, memory *page.Reservation) error {
+	ids := externalIDs(in, checked)
 	found, err := contactPages.Read(ctx, s.store, page.Selection[predicate.Contact]{
 		Where: []predicate.Contact{contact.ExternalUserIDIn(ids...)}, Order: page.Descending(contact.Table, contact.FieldID), Limit: len(ids),
 	})
@@ -60,10 +60,10 @@ func (s *Service) reserveUpsert(ctx context.Context, in []Identification, judged
 	for i := range in {
 		id, next := in[i].ExternalUserID, in[i].Traits.Metadata
 		switch {
-		case judged[i].Err != nil:
+		case checked[i].Err != nil:
 			continue
 		case total > maxUpsertMetadata:
-			judged[i].Err = problem.New(problem.PayloadTooLarge,
+			checked[i].Err = problem.New(problem.PayloadTooLarge,
 				"The items before this one come to 4 MiB of stored and new metadata; send it in another batch.")
 			continue
 		}
@@ -163,7 +163,7 @@ func (u *upsert) insert(ctx context.Context, limit, count int) error {
 			return err
 		}
 		if made == nil {
-			return store.ErrAgain // another request inserted the contact meanwhile, and it must be locked in its place
+			return postgres.ErrAgain // another request inserted the contact meanwhile, and it must be locked in its place
 		}
 		u.contacts[id], u.made[id] = made, true
 	}

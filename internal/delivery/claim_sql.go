@@ -1,3 +1,6 @@
+// Package delivery has the rows of deliveries, as the worker reads and writes them: the claim of an
+// attempt, its record, the wait for a free slot, the throttle of a webhook, and overdue deliveries. The
+// use cases of customers are in internal/webhooks.
 package delivery
 
 import (
@@ -7,8 +10,8 @@ import (
 	"github.com/go-faster/errors"
 	"github.com/jackc/pgx/v5"
 
+	"earshot/internal/postgres"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 )
 
 // This file and record.go contain the delivery path: hand-written SQL in batches that bypasses Ent,
@@ -114,7 +117,7 @@ LEFT JOIN events e ON e.id = c.event_id`
 
 // ClaimAll decides for each claim, in one statement, whether its attempt may be made.
 // Answers are in the order of the claims. Of several claims of one delivery, it grants one.
-func ClaimAll(ctx context.Context, s *store.Store, claims []Claim) ([]Claimed, error) {
+func ClaimAll(ctx context.Context, s *postgres.DB, claims []Claim) ([]Claimed, error) {
 	ids, numbers := make([]string, len(claims)), make([]int, len(claims))
 	workflows, runs, leases := make([]string, len(claims)), make([]string, len(claims)), make([]float64, len(claims))
 	tokens := make([]bool, len(claims))
@@ -123,14 +126,14 @@ func ClaimAll(ctx context.Context, s *store.Store, claims []Claim) ([]Claimed, e
 		workflows[i], runs[i], leases[i], tokens[i] = c.WorkflowID, c.RunID, c.Lease.Seconds(), c.Token
 	}
 	var out []Claimed
-	err := store.Again(func() (err error) {
+	err := postgres.Again(func() (err error) {
 		out, err = claim(ctx, s, claims, ids, numbers, workflows, runs, leases, tokens)
 		return err
 	})
 	return out, err
 }
 
-func claim(ctx context.Context, s *store.Store, claims []Claim, args ...any) ([]Claimed, error) {
+func claim(ctx context.Context, s *postgres.DB, claims []Claim, args ...any) ([]Claimed, error) {
 	rows, err := s.Pool().Query(ctx, claimSQL, args...)
 	if err != nil {
 		return nil, errors.Wrap(err, "claim deliveries")

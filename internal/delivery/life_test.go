@@ -16,9 +16,9 @@ import (
 	"earshot/ent/db/organization"
 	changes "earshot/internal/change"
 	"earshot/internal/jobs"
+	"earshot/internal/postgres"
 	"earshot/internal/seal"
 	"earshot/internal/send"
-	"earshot/internal/store"
 	"earshot/internal/testkit"
 	"earshot/internal/testkit/fixture"
 	"earshot/internal/webhooks"
@@ -97,7 +97,7 @@ func TestADeliveryKeepsItsGuaranteesUnderRandomSequencesOfEvents(t *testing.T) {
 type life struct {
 	t        *rapid.T
 	ctx      context.Context // of the webhooks' owner
-	store    *store.Store
+	store    *postgres.DB
 	pool     *pgxpool.Pool
 	webhooks *webhooks.Service
 	changes  *changes.Runner
@@ -118,14 +118,14 @@ type life struct {
 	made       int // number of names given
 }
 
-func newLife(t *rapid.T, s *store.Store, pool *pgxpool.Pool) *life {
+func newLife(t *rapid.T, s *postgres.DB, pool *pgxpool.Pool) *life {
 	ctx := t.Context()
 	l := &life{t: t, store: s, pool: pool}
 	for _, table := range []string{"recoveries", "webhooks", "events"} {
 		_, err := l.pool.Exec(ctx, "DELETE FROM "+table) // rows of the previous case
 		require.NoError(t, err)
 	}
-	o, err := s.Client().Organization.Create().SetName("Acme").SetPlan(organization.PlanBusiness).Save(store.System(ctx, "test"))
+	o, err := s.Client().Organization.Create().SetName("Acme").SetPlan(organization.PlanBusiness).Save(postgres.System(ctx, "test"))
 	require.NoError(t, err)
 	l.ctx = changes.WithCaller(ctx, &changes.Caller{Organization: o, Key: &db.APIKey{}})
 	box := seal.New()

@@ -9,7 +9,7 @@ import (
 	"github.com/go-faster/errors"
 	"go.opentelemetry.io/otel/attribute"
 
-	"earshot/internal/store"
+	"earshot/internal/postgres"
 	"earshot/internal/telemetry"
 )
 
@@ -56,7 +56,7 @@ SELECT unstarted, overdue,
 FROM outbox`
 
 // readOutbox reads the rows of all organizations, for the service's own metrics.
-func readOutbox(ctx context.Context, s *store.Store) (o outboxState, err error) {
+func readOutbox(ctx context.Context, s *postgres.DB) (o outboxState, err error) {
 	ctx, cancel := context.WithTimeout(ctx, stateTimeout)
 	defer cancel()
 	err = s.Pool().QueryRow(ctx, outboxStateSQL).Scan(&o.Unstarted, &o.Overdue, &o.Requested, &o.Failing, &o.Streaks)
@@ -74,7 +74,7 @@ type remembered struct {
 	there bool
 }
 
-func (r *remembered) get(s *store.Store, log *slog.Logger) (outboxState, bool) {
+func (r *remembered) get(s *postgres.DB, log *slog.Logger) (outboxState, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if time.Now().Before(r.until) {
@@ -89,7 +89,7 @@ func (r *remembered) get(s *store.Store, log *slog.Logger) (outboxState, bool) {
 }
 
 // Measure adds the outbox to the metrics of the process.
-func Measure(s *store.Store, metrics *telemetry.Metrics, log *slog.Logger) {
+func Measure(s *postgres.DB, metrics *telemetry.Metrics, log *slog.Logger) {
 	m := metrics.Meter()
 	last := &remembered{}
 	gauge := func(name, help string, read func(o outboxState, set telemetry.Set)) {

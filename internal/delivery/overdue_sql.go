@@ -7,8 +7,8 @@ import (
 	"github.com/go-faster/errors"
 	"github.com/jackc/pgx/v5"
 
+	"earshot/internal/postgres"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 )
 
 // Overdue is a pending delivery whose attempt is overdue.
@@ -35,7 +35,7 @@ LIMIT $4`
 // FindOverdue returns a page of deliveries that are overdue by more than the grace, longest
 // overdue first. Pass the last one of the page before, or the zero value. A page has at most limit
 // rows.
-func FindOverdue(ctx context.Context, s *store.Store, grace time.Duration, last Overdue, limit int) ([]Overdue, error) {
+func FindOverdue(ctx context.Context, s *postgres.DB, grace time.Duration, last Overdue, limit int) ([]Overdue, error) {
 	rows, err := s.Pool().Query(ctx, overdueSQL, grace.Seconds(), last.DueAt, last.ID.UUID().String(), limit)
 	if err != nil {
 		return nil, errors.Wrap(err, "look for overdue deliveries")
@@ -64,7 +64,7 @@ WHERE d.status = 'pending' AND h.deleted_at IS NULL AND (d.workflow_id IS NULL O
 
 // Abandoned returns the pending deliveries that have no attempt in flight and that no workflow
 // other than the given one has claimed.
-func Abandoned(ctx context.Context, s *store.Store, of []Followed) ([]Followed, error) {
+func Abandoned(ctx context.Context, s *postgres.DB, of []Followed) ([]Followed, error) {
 	workflows, ids := make([]string, len(of)), make([]string, len(of))
 	for i, f := range of {
 		workflows[i], ids[i] = f.WorkflowID, f.ID.UUID().String()

@@ -6,15 +6,15 @@ import (
 	"github.com/go-faster/errors"
 	"github.com/jackc/pgx/v5"
 
+	"earshot/internal/postgres"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 )
 
 const ownersSQL = `SELECT id, organization_id FROM webhooks WHERE id = ANY($1)`
 
 // OwnersOf returns the organizations of the given webhooks. It leaves out webhooks that don't
 // exist.
-func OwnersOf(ctx context.Context, s *store.Store, webhooks []publicid.Webhook) (map[publicid.Webhook]publicid.Organization, error) {
+func OwnersOf(ctx context.Context, s *postgres.DB, webhooks []publicid.Webhook) (map[publicid.Webhook]publicid.Organization, error) {
 	rows, err := s.Pool().Query(ctx, ownersSQL, Texts(webhooks))
 	if err != nil {
 		return nil, errors.Wrap(err, "look for the organizations of webhooks")

@@ -5,8 +5,8 @@ import (
 
 	"github.com/go-faster/errors"
 
+	"earshot/internal/postgres"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 )
 
 // PayloadSize is how much memory the payload of a delivery takes, and the organization that owns it.
@@ -24,7 +24,7 @@ JOIN events e ON e.id = d.event_id`
 
 // PayloadSizes returns the sizes of the deliveries' payloads, in the order of the deliveries. A
 // delivery without a row has a zero PayloadSize.
-func PayloadSizes(ctx context.Context, s *store.Store, deliveries []publicid.Delivery) ([]PayloadSize, error) {
+func PayloadSizes(ctx context.Context, s *postgres.DB, deliveries []publicid.Delivery) ([]PayloadSize, error) {
 	ids := make([]string, len(deliveries))
 	for i, id := range deliveries {
 		ids[i] = id.UUID().String()

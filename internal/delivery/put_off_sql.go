@@ -6,8 +6,8 @@ import (
 
 	"github.com/go-faster/errors"
 
+	"earshot/internal/postgres"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 )
 
 // PutOff is an attempt that can't be made yet.
@@ -32,7 +32,7 @@ WHERE d.id = o.id AND d.status = 'pending' AND d.attempt_count = o.number - 1
 
 // PutOffAll postpones the attempts and notes the run that is responsible for them. It skips
 // a delivery that is at a later attempt, has ended or is being attempted.
-func PutOffAll(ctx context.Context, s *store.Store, workflowID, runID string, all []PutOff) error {
+func PutOffAll(ctx context.Context, s *postgres.DB, workflowID, runID string, all []PutOff) error {
 	ids, numbers, delays := make([]string, len(all)), make([]int, len(all)), make([]float64, len(all))
 	for i, p := range all {
 		ids[i], numbers[i], delays[i] = p.ID.UUID().String(), p.Number, p.Delay.Seconds()

@@ -8,8 +8,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"earshot/internal/postgres"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 )
 
 // Result is the outcome of one attempt.
@@ -98,7 +98,7 @@ SELECT e.place FROM ended e JOIN counted c ON c.id = e.webhook_id`
 //   - its attempt is already recorded,
 //   - its delivery has ended, or
 //   - another worker has claimed the delivery since.
-func Record(ctx context.Context, s *store.Store, results []Result) (moved []bool, err error) {
+func Record(ctx context.Context, s *postgres.DB, results []Result) (moved []bool, err error) {
 	n := len(results)
 	ids, attempts, numbers := make([]string, n), make([]string, n), make([]int, n)
 	started, durations, responses := make([]time.Time, n), make([]int, n), make([]int, n)
@@ -114,7 +114,7 @@ func Record(ctx context.Context, s *store.Store, results []Result) (moved []bool
 		}
 	}
 	var places []int
-	err = store.Again(func() error {
+	err = postgres.Again(func() error {
 		rows, err := s.Pool().Query(ctx, recordSQL, ids, attempts, numbers, started, durations, responses, bodies, failures, states,
 			retries, counts, leases)
 		if err != nil {
@@ -147,7 +147,7 @@ FROM held WHERE d.id = held.id AND d.status = 'pending'`
 
 // End fails the pending ones of the deliveries, without an attempt and for the given
 // reason. It returns how many it failed. Run is the workflow run that ends them, or empty.
-func End(ctx context.Context, s *store.Store, run, reason string, deliveries []publicid.Delivery) (int, error) {
+func End(ctx context.Context, s *postgres.DB, run, reason string, deliveries []publicid.Delivery) (int, error) {
 	var ended int64
 	err := s.OnDeliveries(ctx, func() error {
 		done, err := s.Pool().Exec(ctx, endSQL, Texts(deliveries), reason, run)
@@ -182,7 +182,7 @@ type Revived struct {
 // Revive makes failed deliveries pending again and restarts their schedule, unless they
 // failed in this run. It returns all of the deliveries that are pending, so a repeated call returns
 // the same until an attempt is made.
-func Revive(ctx context.Context, s *store.Store, run string, deliveries []publicid.Delivery) ([]Revived, error) {
+func Revive(ctx context.Context, s *postgres.DB, run string, deliveries []publicid.Delivery) ([]Revived, error) {
 	ids := Texts(deliveries)
 	if err := s.OnDeliveries(ctx, func() error { _, err := s.Pool().Exec(ctx, reviveSQL, ids, run); return err }); err != nil {
 		return nil, errors.Wrap(err, "revive deliveries")

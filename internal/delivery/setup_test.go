@@ -5,7 +5,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"earshot/internal/store"
+	"earshot/internal/postgres"
 	"earshot/internal/testkit/apptest"
 	"earshot/internal/testkit/fixture"
 	"earshot/internal/testkit/tier"
@@ -24,6 +24,6 @@ func newOutbox(t *testing.T) *outbox { return &outbox{fixture.NewOutbox(t)} }
 
 func newOutboxAlone(t *testing.T) *outbox { return &outbox{fixture.NewOutboxAlone(t)} }
 
-func another(t *testing.T, s *store.Store, pool *pgxpool.Pool) *outbox {
+func another(t *testing.T, s *postgres.DB, pool *pgxpool.Pool) *outbox {
 	return &outbox{fixture.Another(t, s, pool)}
 }

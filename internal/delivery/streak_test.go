@@ -10,9 +10,9 @@ import (
 	deliveryrow "earshot/ent/db/delivery"
 	"earshot/internal/delivery"
 	"earshot/internal/jobs"
+	"earshot/internal/postgres"
 	"earshot/internal/publicid"
 	"earshot/internal/send"
-	"earshot/internal/store"
 	"earshot/internal/testkit/fixture"
 	"earshot/internal/webhooks"
 )
@@ -189,7 +189,7 @@ func TestTheSweepFindsWebhooksThatShouldBeDisabled(t *testing.T) {
 	require.ElementsMatch(t, []publicid.Webhook{due, overdue}, failing(t, newWebhooks(o.Store)))
 }
 
-func newWebhooks(s *store.Store) *webhooks.Service {
+func newWebhooks(s *postgres.DB) *webhooks.Service {
 	return webhooks.New(s, nil, send.NewGuard(nil, false), nil, webhooks.Settings{}, slog.New(slog.DiscardHandler))
 }
 

@@ -7,8 +7,8 @@ import (
 	"github.com/go-faster/errors"
 	"github.com/jackc/pgx/v5"
 
+	"earshot/internal/postgres"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 )
 
 // This file has the token buckets of webhooks with a throttle, in hand-written SQL as in
@@ -81,12 +81,12 @@ WITH asked AS (
   LEFT JOIN deliveries d ON d.id = a.delivery_id AND d.attempt_count = a.number - 1
 ), ordered AS (
   SELECT *, row_number() OVER (PARTITION BY webhook_id, kept IS NULL ORDER BY later DESC, delivery_id, place) AS n FROM known
-), judged AS (
+), decided AS (
   SELECT *, greatest(0, lacking + n / rate - 1) AS wait,
     kept IS NULL AND (later OR line = 0) AND lacking + n / rate - 1 <= $7 AS granted
   FROM ordered
 ), counted AS (
-  SELECT *, count(*) FILTER (WHERE granted) OVER (PARTITION BY webhook_id) AS grants FROM judged
+  SELECT *, count(*) FILTER (WHERE granted) OVER (PARTITION BY webhook_id) AS grants FROM decided
 ), placed AS (
   SELECT *, coalesce(kept, at + make_interval(secs => greatest(line, lacking + grants / rate - 1) + (n - grants) / rate)) AS turn
   FROM counted
@@ -124,9 +124,9 @@ ON CONFLICT DO NOTHING`
 // TakeWebhookTokens asks for tokens that are available within a time, or for turns within a longer
 // time ahead. Answers are in the order of the asks. A webhook that is deleted or no longer has a
 // throttle grants every token.
-func TakeWebhookTokens(ctx context.Context, s *store.Store, within, ahead time.Duration, asks []WebhookTokenAsk) ([]WebhookToken, error) {
+func TakeWebhookTokens(ctx context.Context, s *postgres.DB, within, ahead time.Duration, asks []WebhookTokenAsk) ([]WebhookToken, error) {
 	var tokens []WebhookToken
-	err := store.Again(func() (err error) {
+	err := postgres.Again(func() (err error) {
 		tokens, err = takeWebhookTokens(ctx, s, within, ahead, asks)
 		return err
 	})
@@ -137,7 +137,7 @@ func TakeWebhookTokens(ctx context.Context, s *store.Store, within, ahead time.D
 }
 
 // takeWebhookTokens creates missing buckets and takes tokens, in one round trip.
-func takeWebhookTokens(ctx context.Context, s *store.Store, within, ahead time.Duration, asks []WebhookTokenAsk) ([]WebhookToken, error) {
+func takeWebhookTokens(ctx context.Context, s *postgres.DB, within, ahead time.Duration, asks []WebhookTokenAsk) ([]WebhookToken, error) {
 	webhooks, deliveries := make([]string, len(asks)), make([]string, len(asks))
 	numbers, later := make([]int, len(asks)), make([]bool, len(asks))
 	workflows, runs := make([]string, len(asks)), make([]string, len(asks))
@@ -171,7 +171,7 @@ DELETE FROM webhook_throttles WHERE webhook_id IN (
   FOR UPDATE OF t SKIP LOCKED)`
 
 // RemoveThrottles removes the buckets of webhooks that are deleted or no longer have a throttle.
-func RemoveThrottles(ctx context.Context, s *store.Store) error {
+func RemoveThrottles(ctx context.Context, s *postgres.DB) error {
 	if _, err := s.Pool().Exec(ctx, removeThrottlesSQL); err != nil {
 		return errors.Wrap(err, "remove buckets of webhooks")
 	}

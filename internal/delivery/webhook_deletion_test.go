@@ -19,9 +19,9 @@ import (
 	"earshot/ent/db/webhook"
 	"earshot/internal/delivery"
 	"earshot/internal/jobs"
+	"earshot/internal/postgres"
 	"earshot/internal/publicid"
 	"earshot/internal/retention"
-	"earshot/internal/store"
 	"earshot/internal/testkit"
 	"earshot/internal/testkit/apptest"
 	"earshot/internal/testkit/fixture"
@@ -50,7 +50,7 @@ func TestAWebhookIsDeletedWhileItsDeliveriesAreUnderWay(t *testing.T) {
 }
 
 // removeDeleted removes the rows of deleted webhooks, as the retention does.
-func removeDeleted(ctx context.Context, s *store.Store) error {
+func removeDeleted(ctx context.Context, s *postgres.DB) error {
 	for at := new(retention.DeletedPlace); at != nil; {
 		_, _, next, err := retention.RemoveDeleted(ctx, s, *at)
 		if err != nil {

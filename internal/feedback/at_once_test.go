@@ -30,15 +30,6 @@ func (n *tenant) atOnce(t *testing.T, count int, method, path string, body func(
 	return atOnce(count, func(i int) apptest.Answer { return request{n, method, path, body(i)}.do(t) })
 }
 
-// statuses counts answers by status.
-func statuses(answers []apptest.Answer) map[int]int {
-	counts := map[int]int{}
-	for _, a := range answers {
-		counts[a.Status]++
-	}
-	return counts
-}
-
 // values returns a field of each answer's data, sorted.
 func values(answers []apptest.Answer, name string) []string {
 	var all []string
@@ -49,4 +40,13 @@ func values(answers []apptest.Answer, name string) []string {
 	}
 	slices.Sort(all)
 	return all
+}
+
+// statuses counts answers by status.
+func statuses(answers []apptest.Answer) map[int]int {
+	counts := map[int]int{}
+	for _, a := range answers {
+		counts[a.Status]++
+	}
+	return counts
 }

@@ -32,7 +32,7 @@ func (s *Service) DeleteBoard(ctx context.Context, id publicid.Board, confirmNam
 		if err != nil {
 			return nil, err
 		}
-		if err := q.Judge(c, found); err != nil {
+		if err := q.CheckIfMatch(c, found); err != nil {
 			return nil, err
 		}
 		if confirmName != found.Name {

@@ -10,10 +10,10 @@ import (
 	"earshot/ent/db"
 	"earshot/ent/db/board"
 	"earshot/internal/change"
+	"earshot/internal/postgres"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
 	"earshot/internal/slug"
-	"earshot/internal/store"
 )
 
 // BoardPatch has the changes to a board. A nil field stays as it is.
@@ -47,11 +47,11 @@ func (s *Service) UpdateBoard(
 		return nil, err
 	}
 	return change.Run(ctx, s.changes, q, func(c *change.Change) (*db.Board, error) {
-		old, err := onlyBoard(ctx, c.Board.Query().Where(board.ID(id)).ForUpdate(store.NoKeyUpdate))
+		old, err := onlyBoard(ctx, c.Board.Query().Where(board.ID(id)).ForUpdate(postgres.NoKeyUpdate))
 		if err != nil {
 			return nil, err
 		}
-		if err := q.Judge(c, old); err != nil {
+		if err := q.CheckIfMatch(c, old); err != nil {
 			return nil, err
 		}
 		update := c.Board.UpdateOne(old)
@@ -66,7 +66,7 @@ func (s *Service) UpdateBoard(
 			return old, nil
 		}
 		c.Audit("updateBoard", id)
-		changed, err := update.SetUpdatedAt(store.Now()).Save(ctx)
+		changed, err := update.SetUpdatedAt(postgres.Now()).Save(ctx)
 		if sqlgraph.IsUniqueConstraintError(err) {
 			return nil, slugTaken()
 		}

@@ -15,10 +15,10 @@ import (
 	"earshot/ent/db/post"
 	"earshot/internal/change"
 	"earshot/internal/event"
+	"earshot/internal/postgres"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
 	"earshot/internal/slug"
-	"earshot/internal/store"
 )
 
 const (
@@ -66,11 +66,11 @@ func (s *Service) CreateEntry(
 		if err := keepBoard(ctx, c, on); err != nil {
 			return nil, err
 		}
-		at := store.Now()
+		at := postgres.Now()
 		row := &db.ChangelogEntry{
 			ID: publicid.NewChangelogEntry(), OrganizationID: c.Caller.Organization.ID, BoardID: on,
 			Title: in.Title, Version: in.Version, BodyText: in.Body.Text, BodyJSON: in.Body.document(),
-			PublishedAt: store.AtPrecision(in.PublishedAt), CreatedAt: at, UpdatedAt: at,
+			PublishedAt: postgres.AtPrecision(in.PublishedAt), CreatedAt: at, UpdatedAt: at,
 		}
 		row.State = stateAt(row.PublishedAt, at)
 		if err := insertEntry(ctx, c, row, in.Slug); err != nil {
@@ -92,10 +92,10 @@ func insertEntry(ctx context.Context, c *change.Change, e *db.ChangelogEntry, wa
 		if e.BodyJSON != nil {
 			row.SetBodyJSON(e.BodyJSON)
 		}
-		return store.Inserted(row.OnConflict(sql.DoNothing()).Exec(ctx))
+		return postgres.Inserted(row.OnConflict(sql.DoNothing()).Exec(ctx))
 	}
 	taken := func(name string) (bool, error) {
-		return store.Exists(ctx, c.ChangelogEntry.Query().Where(changelogentry.BoardID(e.BoardID), changelogentry.Slug(name)))
+		return postgres.Exists(ctx, c.ChangelogEntry.Query().Where(changelogentry.BoardID(e.BoardID), changelogentry.Slug(name)))
 	}
 	return withSlug(wanted, slug.From(e.Title, "entry", maxPostSlug), maxPostSlug, taken, insert)
 }
@@ -191,7 +191,7 @@ func (s *Service) LinkPosts(
 		if err := linkedTo(ctx, c.ChangelogLink, changed); err != nil {
 			return nil, err
 		}
-		if err := q.Judge(c, changed); err != nil {
+		if err := q.CheckIfMatch(c, changed); err != nil {
 			return nil, err
 		}
 		if slices.Equal(wanted, changed.PostIDs) {
@@ -205,7 +205,7 @@ func (s *Service) LinkPosts(
 			return nil, err
 		}
 		changed.PostIDs = wanted
-		if changed.ChangelogEntry, err = c.ChangelogEntry.UpdateOne(old).SetUpdatedAt(store.Now()).Save(ctx); err != nil {
+		if changed.ChangelogEntry, err = c.ChangelogEntry.UpdateOne(old).SetUpdatedAt(postgres.Now()).Save(ctx); err != nil {
 			return nil, errors.Wrap(err, "update the changelog entry")
 		}
 		return changed, nil
@@ -242,7 +242,7 @@ func keepPosts(ctx context.Context, c *change.Change, ids []publicid.Post) error
 		return nil
 	}
 	found, err := c.Post.Query().Where(post.IDIn(ids...), post.DeletedAtIsNil()).
-		Order(db.Asc(post.FieldID)).ForShare(store.KeyShare).Select(post.FieldID).All(ctx)
+		Order(db.Asc(post.FieldID)).ForShare(postgres.KeyShare).Select(post.FieldID).All(ctx)
 	if err != nil {
 		return errors.Wrap(err, "look up the posts")
 	}
@@ -274,7 +274,7 @@ func (s *Service) DeleteEntry(ctx context.Context, id publicid.ChangelogEntry, q
 			return nil, err
 		}
 		gone := &Entry{ChangelogEntry: old}
-		if err := q.JudgeLoaded(c, func() (*Entry, error) { return gone, linkedTo(ctx, c.ChangelogLink, gone) }); err != nil {
+		if err := q.CheckIfMatchOf(c, func() (*Entry, error) { return gone, linkedTo(ctx, c.ChangelogLink, gone) }); err != nil {
 			return nil, err
 		}
 		if old.State == changelogentry.StateScheduled {

@@ -10,9 +10,9 @@ import (
 	"earshot/ent/db/changelogentry"
 	"earshot/internal/change"
 	"earshot/internal/jobs"
+	"earshot/internal/postgres"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 )
 
 // PublishRun has the run of a scheduled entry look at the row, because its publication time was set,
@@ -29,7 +29,7 @@ func PublishRun(id publicid.ChangelogEntry, of publicid.Organization) jobs.Reque
 // entry was published, made a draft, or deleted. PublishEntry acts for the service and ignores the
 // billing state, so that a scheduled publication always happens.
 func (s *Service) PublishEntry(ctx context.Context, id publicid.ChangelogEntry) (due *time.Time, err error) {
-	ctx = store.System(ctx, "a schedule belongs to the service")
+	ctx = postgres.System(ctx, "a schedule belongs to the service")
 	found, err := s.store.Client().ChangelogEntry.Query().Where(changelogentry.ID(id)).Only(ctx)
 	if db.IsNotFound(err) {
 		return nil, nil
@@ -45,7 +45,7 @@ func (s *Service) PublishEntry(ctx context.Context, id publicid.ChangelogEntry) 
 		if err != nil {
 			return err
 		}
-		at := store.Now()
+		at := postgres.Now()
 		switch {
 		case old.State != changelogentry.StateScheduled:
 			return nil

@@ -11,10 +11,10 @@ import (
 
 	"earshot/ent/db"
 	"earshot/internal/change"
+	"earshot/internal/postgres"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
 	"earshot/internal/slug"
-	"earshot/internal/store"
 )
 
 // EntryPatch has the changes to a changelog entry. A field that is nil or left out stays as it is.
@@ -42,7 +42,7 @@ func (in *EntryPatch) check() error {
 	}
 	change.Given(in.PublishedAt, func(at time.Time) {
 		bad.Moment("publishedAt", &at)
-		in.PublishedAt.Set(*store.AtPrecision(&at))
+		in.PublishedAt.Set(*postgres.AtPrecision(&at))
 	})
 	return bad.Err()
 }
@@ -65,10 +65,10 @@ func (s *Service) UpdateEntry(
 		if err := linkedTo(ctx, c.ChangelogLink, changed); err != nil {
 			return nil, err
 		}
-		if err := q.Judge(c, changed); err != nil {
+		if err := q.CheckIfMatch(c, changed); err != nil {
 			return nil, err
 		}
-		at := store.Now()
+		at := postgres.Now()
 		update := c.ChangelogEntry.UpdateOne(old)
 		patchEntry(update, old, in, at)
 		if change.Unchanged(update.Mutation()) {

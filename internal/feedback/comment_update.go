@@ -9,9 +9,9 @@ import (
 	"earshot/ent/db/comment"
 	"earshot/ent/db/user"
 	"earshot/internal/change"
+	"earshot/internal/postgres"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 )
 
 // UpdateComment replaces a comment's body. After the edit window, and for a member that is neither the
@@ -30,7 +30,7 @@ func (s *Service) UpdateComment(
 		if err != nil {
 			return nil, err
 		}
-		if err := q.Judge(c, old); err != nil {
+		if err := q.CheckIfMatch(c, old); err != nil {
 			return nil, err
 		}
 		own := old.AuthorUserID != nil && *old.AuthorUserID == c.Caller.User.ID
@@ -38,7 +38,7 @@ func (s *Service) UpdateComment(
 			return nil, problem.New(problem.Forbidden, "Only the author, owners and admins may edit the comment.").
 				With("reason", "role_insufficient")
 		}
-		at := store.Now()
+		at := postgres.Now()
 		if window := s.settings.CommentEditWindow; window > 0 && at.Sub(old.CreatedAt) > window {
 			return nil, problem.New(problem.Forbidden, "The comment can't be edited any more.").
 				With("reason", "edit_window_expired")
@@ -68,10 +68,10 @@ func (s *Service) DeleteComment(ctx context.Context, id publicid.Comment, q chan
 		if err != nil {
 			return nil, err
 		}
-		if err := q.Judge(c, old); err != nil {
+		if err := q.CheckIfMatch(c, old); err != nil {
 			return nil, err
 		}
-		at := store.Now()
+		at := postgres.Now()
 		err = c.Comment.UpdateOne(old).SetBodyText("").ClearBodyJSON().ClearAuthorUserID().ClearContactID().ClearEmailHash().
 			SetDeletedAt(at).SetUpdatedAt(at).Exec(ctx)
 		if err != nil {
@@ -85,7 +85,7 @@ func (s *Service) DeleteComment(ctx context.Context, id publicid.Comment, q chan
 
 // lockComment loads and locks a live comment and its post until the transaction ends. Every
 // transaction locks the post first. If a merge moved the comment before that, lockComment returns
-// store.ErrAgain.
+// postgres.ErrAgain.
 func lockComment(ctx context.Context, c *change.Change, id publicid.Comment) (*db.Post, *db.Comment, error) {
 	query := c.Comment.Query().Where(comment.ID(id), comment.DeletedAtIsNil())
 	seen, err := onlyComment(ctx, query.Clone())
@@ -102,7 +102,7 @@ func lockComment(ctx context.Context, c *change.Change, id publicid.Comment) (*d
 	case err != nil:
 		return nil, nil, err
 	case found.PostID != seen.PostID:
-		return nil, nil, store.ErrAgain
+		return nil, nil, postgres.ErrAgain
 	case gone:
 		return nil, nil, problem.Missing("comment")
 	}

@@ -13,8 +13,8 @@ import (
 	"earshot/ent/db/predicate"
 	"earshot/internal/feedback"
 	"earshot/internal/page"
+	"earshot/internal/postgres"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 	"earshot/internal/testkit"
 )
 
@@ -33,7 +33,7 @@ func TestTheKeptPlanOfABoardsListReadsAndSortsOnlyAPage(t *testing.T) {
 			FROM boards b JOIN organizations o ON o.id = b.organization_id, generate_series(1, 8000) n WHERE o.name = '0' OR n = 1;
 		ANALYZE; SET plan_cache_mode = force_generic_plan`)
 	require.NoError(t, err)
-	ctx := store.WithOrganization(t.Context(), publicid.NewOrganization())
+	ctx := postgres.WithOrganization(t.Context(), publicid.NewOrganization())
 	for column, value := range map[string]any{"": nil, post.FieldVoteCount: int64(3), post.FieldLastActivityAt: time.Now()} {
 		by, place := []string{post.FieldID}, []any{publicid.NewPost()}
 		if column != "" {
@@ -67,7 +67,7 @@ func TestAPageInChangeOrderReadsOnlyTheChangedRows(t *testing.T) {
 		ANALYZE`, of.UUID()))
 	require.NoError(t, err)
 	for _, place := range []int64{0, 4000, 7990, 9000} {
-		_, err := feedback.PostPages.Read(store.WithOrganization(t.Context(), of), s, page.Selection[predicate.Post]{
+		_, err := feedback.PostPages.Read(postgres.WithOrganization(t.Context(), of), s, page.Selection[predicate.Post]{
 			Where: []predicate.Post{
 				post.DeletedAtIsNil(), post.UpdatedAtGTE(time.Unix(0, 0)),
 				page.ChangedBetween[predicate.Post](page.ChangePlace{In: place, ID: publicid.NewPost().UUID()}, 9001),

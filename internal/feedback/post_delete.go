@@ -11,9 +11,9 @@ import (
 	"earshot/ent/db/post"
 	"earshot/ent/db/submission"
 	"earshot/internal/change"
+	"earshot/internal/postgres"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 )
 
 // DeletePost marks a post as deleted, so that no reader sees it, and removes it from the changelog
@@ -28,7 +28,7 @@ func (s *Service) DeletePost(ctx context.Context, id publicid.Post, q change.Req
 		if !slices.Contains(found, id) {
 			return nil, problem.Missing("post")
 		}
-		if err := q.JudgeLoaded(c, func() (*Post, error) { return loadPost(ctx, c, id) }); err != nil {
+		if err := q.CheckIfMatchOf(c, func() (*Post, error) { return loadPost(ctx, c, id) }); err != nil {
 			return nil, err
 		}
 		c.Audit("deletePost", id)
@@ -39,7 +39,7 @@ func (s *Service) DeletePost(ctx context.Context, id publicid.Post, q change.Req
 		if _, err := c.Submission.Delete().Where(submission.PostID(id)).Exec(ctx); err != nil {
 			return nil, errors.Wrap(err, "remove the submissions to the post")
 		}
-		at := store.Now()
+		at := postgres.Now()
 		// Posts that were merged into this one become independent again.
 		if err := c.Post.Update().Where(post.MergedIntoID(id)).ClearMergedIntoID().SetUpdatedAt(at).Exec(ctx); err != nil {
 			return nil, errors.Wrap(err, "make the merged posts independent")

@@ -6,8 +6,8 @@ import (
 	"github.com/go-faster/errors"
 
 	"earshot/ent/db"
+	"earshot/internal/postgres"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 )
 
 // There reports which of a list's board, contact and tags exist in an organization.
@@ -26,8 +26,8 @@ SELECT EXISTS (SELECT FROM boards WHERE organization_id = $1 AND id = $2),
 
 // lookUpFilter looks for a board, and for the contact and tags of a filter of its posts, in the
 // organization of the context.
-func lookUpFilter(ctx context.Context, s *store.Store, on publicid.Board, contact *publicid.Contact, tags []publicid.Tag) (t filterTargets, err error) {
-	of, err := store.OrganizationOf(ctx, db.TypeBoard)
+func lookUpFilter(ctx context.Context, s *postgres.DB, on publicid.Board, contact *publicid.Contact, tags []publicid.Tag) (t filterTargets, err error) {
+	of, err := postgres.OrganizationOf(ctx, db.TypeBoard)
 	if err != nil {
 		return t, err
 	}

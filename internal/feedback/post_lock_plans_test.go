@@ -10,8 +10,8 @@ import (
 	"earshot/ent/db"
 	"earshot/internal/contacts"
 	"earshot/internal/feedback"
+	"earshot/internal/postgres"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 	"earshot/internal/testkit"
 )
 
@@ -39,7 +39,7 @@ func TestTheKeptPlansOfPostsVotesAndContactsReadOnlyTheirRows(t *testing.T) {
 				_, err = c.Exec(t.Context(), "ANALYZE")
 				require.NoError(t, err)
 			}
-			ctx := store.WithOrganization(t.Context(), of)
+			ctx := postgres.WithOrganization(t.Context(), of)
 			require.NoError(t, s.InTx(ctx, func(tx *db.Tx) error {
 				post, user, contact := publicid.NewPost(), publicid.NewUser(), publicid.NewContact()
 				_, err := feedback.LockVotables(ctx, tx, of, []publicid.Post{post}, false)

@@ -8,8 +8,8 @@ import (
 	"github.com/go-faster/errors"
 
 	"earshot/ent/db"
+	"earshot/internal/postgres"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 )
 
 // This file has the statements of posts, votes and comments for which Ent has no call: they lock, read
@@ -66,7 +66,7 @@ func KeepPostPlaces(
 	var board *publicid.Board
 	var contact *publicid.Contact
 	var slug *string
-	err := store.Look(ctx, tx, store.EachRow([]any{&board, &contact, &slug}, func() {
+	err := postgres.Look(ctx, tx, postgres.EachRow([]any{&board, &contact, &slug}, func() {
 		switch {
 		case contact != nil:
 			found.Contacts[*contact] = true
@@ -75,7 +75,7 @@ func KeepPostPlaces(
 		default:
 			found.Boards[*board] = true
 		}
-	}), fmt.Sprintf(keepPostPlacesSQL, store.SkipLocked(skipHeld)), of, store.UUIDs(boards), names, store.UUIDs(contacts))
+	}), fmt.Sprintf(keepPostPlacesSQL, postgres.SkipLocked(skipHeld)), of, postgres.UUIDs(boards), names, postgres.UUIDs(contacts))
 	if err != nil {
 		return nil, errors.Wrap(err, "keep the boards and contacts")
 	}
@@ -104,10 +104,10 @@ func LockVotables(
 ) (map[publicid.Post]*db.Post, error) {
 	found := make(map[publicid.Post]*db.Post, len(ids))
 	var p db.Post
-	err := store.Look(ctx, tx, store.EachRow([]any{&p.ID, &p.OrganizationID, &p.BoardID, &p.Title, &p.Slug, &p.MergedIntoID}, func() {
+	err := postgres.Look(ctx, tx, postgres.EachRow([]any{&p.ID, &p.OrganizationID, &p.BoardID, &p.Title, &p.Slug, &p.MergedIntoID}, func() {
 		row := p
 		found[p.ID] = &row
-	}), fmt.Sprintf(lockVotablesSQL, store.SkipLocked(skipHeld)), of, store.UUIDs(ids))
+	}), fmt.Sprintf(lockVotablesSQL, postgres.SkipLocked(skipHeld)), of, postgres.UUIDs(ids))
 	if err != nil {
 		return nil, errors.Wrap(err, "lock the posts")
 	}
@@ -130,11 +130,11 @@ WHERE p.organization_id = $1 AND p.id = m.id`
 // CountOnPosts changes the counters of locked posts. Each post stands in counts once.
 func CountOnPosts(ctx context.Context, tx *db.Tx, of publicid.Organization, counts []PostCount) error {
 	n := len(counts)
-	ids, votes, comments, at := make(store.UuidArray, n), make([]int32, n), make([]int32, n), make([]*time.Time, n)
+	ids, votes, comments, at := make(postgres.UuidArray, n), make([]int32, n), make([]int32, n), make([]*time.Time, n)
 	for i, c := range counts {
-		ids[i], votes[i], comments[i], at[i] = store.UUID(c.Post), int32(c.Votes), int32(c.Comments), c.At
+		ids[i], votes[i], comments[i], at[i] = postgres.UUID(c.Post), int32(c.Votes), int32(c.Comments), c.At
 	}
-	if _, err := tx.ExecContext(store.WithCommit(ctx), countOnPostsSQL, of, ids, votes, comments, at); err != nil {
+	if _, err := tx.ExecContext(postgres.WithCommit(ctx), countOnPostsSQL, of, ids, votes, comments, at); err != nil {
 		return errors.Wrap(err, "count on the posts")
 	}
 	return nil

@@ -12,9 +12,9 @@ import (
 	"earshot/ent/db/submission"
 	"earshot/internal/change"
 	"earshot/internal/event"
+	"earshot/internal/postgres"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 )
 
 // maxMergeSources is the specification's limit.
@@ -71,7 +71,7 @@ func lockMerge(
 	ctx context.Context, c *change.Change, q change.Request[*Post], id publicid.Post, sources []publicid.Post,
 ) (*db.Post, []*db.Post, error) {
 	ids := append(slices.Clone(sources), id)
-	if _, err := lockIDs(ctx, c, store.NoKeyUpdate, post.Or(post.IDIn(ids...), post.MergedIntoIDIn(sources...))); err != nil {
+	if _, err := lockIDs(ctx, c, postgres.NoKeyUpdate, post.Or(post.IDIn(ids...), post.MergedIntoIDIn(sources...))); err != nil {
 		return nil, nil, err
 	}
 	byID, err := lockPosts(ctx, c, post.IDIn(ids...))
@@ -82,7 +82,7 @@ func lockMerge(
 	if target == nil {
 		return nil, nil, problem.Missing("post")
 	}
-	if err := q.JudgeLoaded(c, func() (*Post, error) { return loadPost(ctx, c, id) }); err != nil {
+	if err := q.CheckIfMatchOf(c, func() (*Post, error) { return loadPost(ctx, c, id) }); err != nil {
 		return nil, nil, err
 	}
 	if target.MergedIntoID != nil {
@@ -138,7 +138,7 @@ func merge(ctx context.Context, c *change.Change, target *db.Post, sources []*db
 	if err := c.Submission.Update().Where(submission.PostIDIn(ids...)).SetPostID(target.ID).Exec(ctx); err != nil {
 		return nil, errors.Wrap(err, "move the submissions of the merged posts")
 	}
-	at := store.Now()
+	at := postgres.Now()
 	for _, p := range sources {
 		next, err := c.Post.UpdateOne(p).SetStatus(post.StatusDuplicate).SetMergedIntoID(target.ID).
 			SetVoteCount(0).SetCommentCount(0).SetUpdatedAt(at).SetLastActivityAt(at).Save(ctx)

@@ -151,3 +151,15 @@ func (in *checkedPostQuery) readCursor(bad *problem.Fields, q page.Query) {
 		in.last = &last
 	}
 }
+
+// statuses parses the statuses of a filter.
+func statuses(bad *problem.Fields, given []string) []post.Status {
+	bad.Items("status", given, len(postStatuses))
+	out := make([]post.Status, len(given))
+	for i, v := range given {
+		if out[i] = post.Status(v); post.StatusValidator(out[i]) != nil {
+			bad.Add(problem.Item("status", i), "enum", "%s", statusWords)
+		}
+	}
+	return out
+}

@@ -11,8 +11,8 @@ import (
 	"earshot/ent/db/predicate"
 	"earshot/internal/feedback"
 	"earshot/internal/page"
+	"earshot/internal/postgres"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 	"earshot/internal/testkit"
 )
 
@@ -34,7 +34,7 @@ func TestTheListByRevenueReadsAndSortsOnlyAPage(t *testing.T) {
 	var some publicid.Post
 	require.NoError(t, c.QueryRow(t.Context(), "SELECT board_id, post_id FROM post_revenues WHERE mrr_cents = 2500").Scan(&board, &some))
 	for _, behind := range []*publicid.Post{nil, &some} {
-		_, err := feedback.PostPages.Read(store.System(t.Context(), "test"), s, page.Selection[predicate.Post]{
+		_, err := feedback.PostPages.Read(postgres.System(t.Context(), "test"), s, page.Selection[predicate.Post]{
 			Where: []predicate.Post{post.BoardID(board), post.DeletedAtIsNil(), feedback.PaidFor(board, "EUR", 2500, behind)},
 			Order: feedback.ByPostRevenue, Also: []string{feedback.RevenueColumn}, Limit: 26,
 		})

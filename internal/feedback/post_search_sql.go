@@ -11,8 +11,8 @@ import (
 	"earshot/ent/db/post"
 	"earshot/ent/db/predicate"
 	"earshot/internal/page"
+	"earshot/internal/postgres"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 )
 
 // There are two ways to search:
@@ -84,7 +84,7 @@ WHERE numnode(w.wanted) > 0 AND %s AND d.%s @@ (w.wanted && ('''board ' || $2 ||
 SELECT post_id FROM found LIMIT $3`
 
 // PostsHolding asks the index for the posts of a board that match, in no order.
-func PostsHolding(ctx context.Context, s *store.Store, on publicid.Board, q string, in part, limit int) ([]uuid.UUID, error) {
+func PostsHolding(ctx context.Context, s *postgres.DB, on publicid.Board, q string, in part, limit int) ([]uuid.UUID, error) {
 	column := "words"
 	if in == title {
 		column = "title"

@@ -15,10 +15,10 @@ import (
 	"earshot/internal/change"
 	"earshot/internal/contacts"
 	"earshot/internal/event"
+	"earshot/internal/postgres"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
 	"earshot/internal/slug"
-	"earshot/internal/store"
 )
 
 // PostPatch has the changes to a post. A field that is nil or left out stays as it is.
@@ -95,7 +95,7 @@ func (s *Service) UpdatePost(ctx context.Context, id publicid.Post, in PostPatch
 		if changed.TagIDs, err = tagsOf(ctx, c.PostTag, id); err != nil {
 			return nil, err
 		}
-		if err := q.Judge(c, &Post{Post: old, TagIDs: changed.TagIDs}); err != nil {
+		if err := q.CheckIfMatch(c, &Post{Post: old, TagIDs: changed.TagIDs}); err != nil {
 			return nil, err
 		}
 		if err := mustTakeStatus(old, patch.Status); err != nil {
@@ -113,7 +113,7 @@ func (s *Service) UpdatePost(ctx context.Context, id publicid.Post, in PostPatch
 			return changed, nil
 		}
 		c.Audit("updatePost", id)
-		at := store.Now()
+		at := postgres.Now()
 		changed.Post, err = update.SetUpdatedAt(at).SetLastActivityAt(at).Save(ctx)
 		if sqlgraph.IsUniqueConstraintError(err) {
 			return nil, slugTaken()

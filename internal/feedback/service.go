@@ -9,7 +9,7 @@ import (
 	"earshot/ent/db"
 	"earshot/internal/change"
 	"earshot/internal/contacts"
-	"earshot/internal/store"
+	"earshot/internal/postgres"
 )
 
 // Settings are the options of a deployment.
@@ -23,7 +23,7 @@ type Settings struct {
 
 // Service offers the use cases. It is safe for concurrent use.
 type Service struct {
-	store    *store.Store
+	store    *postgres.DB
 	changes  *change.Runner
 	contacts *contacts.Service
 	settings Settings
@@ -40,7 +40,7 @@ type Service struct {
 const maxSharedBodyBytes = 16 << 10
 
 // New makes the service from its collaborators.
-func New(s *store.Store, changes *change.Runner, people *contacts.Service, settings Settings, log *slog.Logger) *Service {
+func New(s *postgres.DB, changes *change.Runner, people *contacts.Service, settings Settings, log *slog.Logger) *Service {
 	all := &Service{
 		store: s, changes: changes, contacts: people, settings: settings, log: log,
 	}

@@ -23,9 +23,9 @@ import (
 	"earshot/internal/contacts"
 	"earshot/internal/feedback"
 	"earshot/internal/page"
+	"earshot/internal/postgres"
 	"earshot/internal/publicid"
 	"earshot/internal/seal"
-	"earshot/internal/store"
 	"earshot/internal/testkit"
 )
 
@@ -49,7 +49,7 @@ const listedPosts = page.Standard + 10
 func newUseCases(t *testing.T) (*useCases, context.Context) {
 	t.Helper()
 	u := &useCases{counted: &testkit.Statements{}, url: testkit.Database(t)}
-	s, err := store.Open(store.Options{URL: u.url, MaxConns: 4, Tracer: u.counted})
+	s, err := postgres.Open(postgres.Options{URL: u.url, MaxConns: 4, Tracer: u.counted})
 	require.NoError(t, err)
 	t.Cleanup(s.Close)
 	box := seal.New()
@@ -171,7 +171,7 @@ func TestAFrequentRequestWaitsForTheDatabaseAFewTimesAtMost(t *testing.T) {
 func TestPostsWithOneTitleGetSlugsOfTheirOwnFromTwoProcesses(t *testing.T) {
 	t.Parallel()
 	u, ctx := newUseCases(t)
-	s, err := store.Open(store.Options{URL: u.url, MaxConns: 4})
+	s, err := postgres.Open(postgres.Options{URL: u.url, MaxConns: 4})
 	require.NoError(t, err)
 	t.Cleanup(s.Close)
 	other := feedback.New(s, change.NewRunner(s, nil, nil, change.Settings{}), u.contacts, feedback.Settings{}, slog.New(slog.DiscardHandler))

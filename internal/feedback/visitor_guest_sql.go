@@ -6,8 +6,8 @@ import (
 	"github.com/go-faster/errors"
 
 	"earshot/ent/db"
+	"earshot/internal/postgres"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 )
 
 // A conflict may be on the contact or on the address hash.
@@ -25,7 +25,7 @@ func insertGuest(
 	if hash != nil {
 		address = *hash
 	}
-	if _, err := tx.ExecContext(ctx, insertGuestSQL, id, in, id.String(), contact, address, store.Now()); err != nil {
+	if _, err := tx.ExecContext(ctx, insertGuestSQL, id, in, id.String(), contact, address, postgres.Now()); err != nil {
 		return errors.Wrap(err, "insert the guest")
 	}
 	return nil

@@ -9,8 +9,8 @@ import (
 	"github.com/go-faster/errors"
 
 	"earshot/ent/db"
+	"earshot/internal/postgres"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 )
 
 // VoteLook is a search for a person's votes on a post, by the ids and by the hashes of the address.
@@ -46,12 +46,12 @@ SELECT w.place, v.* FROM unnest((SELECT $2::int[]), $3::uuid[], $4::uuid[], $5::
 // LookForVotes returns the votes that each search finds, in the order of their ids.
 func LookForVotes(ctx context.Context, tx *db.Tx, of publicid.Organization, looks []VoteLook) ([][]*db.Vote, error) {
 	var places []int32
-	var posts, members, contacts store.UuidArray
+	var posts, members, contacts postgres.UuidArray
 	var hashes [][]byte
 	var twins []bool
 	add := func(i int, l VoteLook, hash []byte) {
-		places, posts, hashes, twins = append(places, int32(i)), append(posts, store.UUID(l.Post)), append(hashes, hash), append(twins, l.Member == nil)
-		members, contacts = append(members, store.MaybeUUID(l.Member)), append(contacts, store.MaybeUUID(l.Contact))
+		places, posts, hashes, twins = append(places, int32(i)), append(posts, postgres.UUID(l.Post)), append(hashes, hash), append(twins, l.Member == nil)
+		members, contacts = append(members, postgres.MaybeUUID(l.Member)), append(contacts, postgres.MaybeUUID(l.Contact))
 	}
 	for i, l := range looks {
 		if len(l.Hashes) == 0 {
@@ -64,7 +64,7 @@ func LookForVotes(ctx context.Context, tx *db.Tx, of publicid.Organization, look
 	found := make([][]*db.Vote, len(looks))
 	var place int
 	var v db.Vote
-	err := store.Look(ctx, tx, store.EachRow([]any{&place, &v.ID, &v.OrganizationID, &v.PostID, &v.UserID, &v.ContactID, &v.EmailHash, &v.CreatedAt}, func() {
+	err := postgres.Look(ctx, tx, postgres.EachRow([]any{&place, &v.ID, &v.OrganizationID, &v.PostID, &v.UserID, &v.ContactID, &v.EmailHash, &v.CreatedAt}, func() {
 		row := v
 		found[place] = append(found[place], &row)
 	}), lookForVotesSQL, of, places, posts, members, contacts, hashes, twins)

@@ -69,9 +69,9 @@ func (e *Error) permanent() bool {
 	}
 }
 
-// Judged reports whether the server refused this message but would accept others. The cause is the
+// Refused reports whether the server refused this message but would accept others. The cause is the
 // recipient or the content.
-func Judged(err error) bool {
+func Refused(err error) bool {
 	var e *Error
 	return errors.As(err, &e) && (e.Reason == RecipientRefused || e.Reason == MessageRefused) && e.Code != closing
 }

@@ -81,7 +81,7 @@ func TestARefusalSaysWhetherTheMailboxIsMissing(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		answer          smtp.SMTPError
-		unknown, judged bool
+		unknown, refused bool
 	}{
 		"no such user":          {smtp.SMTPError{Code: 550, EnhancedCode: smtp.EnhancedCode{5, 1, 1}, Message: "<ada@example.com> unknown"}, true, true},
 		"disabled":              {smtp.SMTPError{Code: 550, EnhancedCode: smtp.EnhancedCode{5, 2, 1}, Message: "disabled"}, true, true},
@@ -101,7 +101,7 @@ func TestARefusalSaysWhetherTheMailboxIsMissing(t *testing.T) {
 			err := f.client().Send(t.Context(), news())
 			require.Error(t, err)
 			require.Equal(t, c.unknown, mail.UnknownRecipient(err))
-			require.Equal(t, c.judged, mail.Judged(err))
+			require.Equal(t, c.refused, mail.Refused(err))
 		})
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/pressly/goose/v3"
 
 	"earshot/ent/migrations"
-	"earshot/internal/store"
+	"earshot/internal/postgres"
 )
 
 // ErrSchemaBehind is returned by CheckSchema when migrations are missing.
@@ -20,7 +20,7 @@ var ErrSchemaBehind = errors.New("the database schema is behind: run `earshot mi
 
 // CheckSchema returns ErrSchemaBehind when the database lacks a migration of this program. A newer
 // schema is fine, because it occurs during a rolling update.
-func CheckSchema(ctx context.Context, s *store.Store) error {
+func CheckSchema(ctx context.Context, s *postgres.DB) error {
 	all, err := Status(ctx, s)
 	if err != nil {
 		return err
@@ -44,11 +44,11 @@ type Migration struct {
 func (m Migration) Pending() bool { return m.AppliedAt == nil }
 
 // Migrations returns all migrations, oldest first. It changes nothing in the database.
-func Status(ctx context.Context, s *store.Store) ([]Migration, error) {
+func Status(ctx context.Context, s *postgres.DB) ([]Migration, error) {
 	return statusOf(ctx, s, migrations.FS)
 }
 
-func statusOf(ctx context.Context, s *store.Store, files fs.FS) ([]Migration, error) {
+func statusOf(ctx context.Context, s *postgres.DB, files fs.FS) ([]Migration, error) {
 	applied, err := appliedMigrations(ctx, s)
 	if err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ func statusOf(ctx context.Context, s *store.Store, files fs.FS) ([]Migration, er
 
 // appliedMigrations returns the times at which migrations were applied. Goose's own function would
 // create its table if it is missing.
-func appliedMigrations(ctx context.Context, s *store.Store) (map[int64]time.Time, error) {
+func appliedMigrations(ctx context.Context, s *postgres.DB) (map[int64]time.Time, error) {
 	var known bool
 	if err := s.Pool().QueryRow(ctx, "SELECT to_regclass('goose_db_version') IS NOT NULL").Scan(&known); err != nil {
 		return nil, errors.Wrap(err, "look for the schema version")
@@ -116,7 +116,7 @@ type TableSize struct {
 }
 
 // TableSizes returns the sizes of the database's tables by name, over all organizations.
-func TableSizes(ctx context.Context, s *store.Store) (map[string]TableSize, error) {
+func TableSizes(ctx context.Context, s *postgres.DB) (map[string]TableSize, error) {
 	rows, err := s.Pool().Query(ctx, `
 		SELECT relname, pg_table_size(oid), greatest(reltuples, 0)::bigint
 		FROM pg_class WHERE relkind = 'r' AND relnamespace = current_schema::regnamespace`)

@@ -1,3 +1,5 @@
+// Package migrate applies the files of ent/migrations and checks that a database has them. A process
+// that applies migrations waits for others that do the same, and reports its waits.
 package migrate
 
 import (
@@ -12,14 +14,14 @@ import (
 	"github.com/pressly/goose/v3"
 
 	"earshot/ent/migrations"
-	"earshot/internal/store"
+	"earshot/internal/postgres"
 )
 
 const (
 	// Clients that need a table queue behind a migration that waits for its lock, and they give up
 	// after lockTimeout. A migration in a transaction therefore waits at most half as long for a
 	// lock. Each of its statements, including the wait, takes less time than lockTimeout.
-	migrationLockTimeout      = store.LockTimeout / 2
+	migrationLockTimeout      = postgres.LockTimeout / 2
 	migrationStatementTimeout = 8 * time.Second
 	// Between two tries of an interrupted migration, the queued clients get their turn. The pause
 	// is one second at first and doubles each time.
@@ -29,14 +31,14 @@ const (
 )
 
 // Migrate brings the schema up to date and returns the names of the applied migrations.
-func Up(ctx context.Context, s *store.Store) ([]string, error) {
+func Up(ctx context.Context, s *postgres.DB) ([]string, error) {
 	return UpFrom(ctx, s, migrations.FS, func(string) {})
 }
 
 // MigrateFrom applies the files that the database lacks. It reports its progress and the locks that
 // it waits for. If Postgres or the end of the process interrupts a file, the file is repeated from
 // its start.
-func UpFrom(ctx context.Context, s *store.Store, files fs.FS, report func(string)) (applied []string, err error) {
+func UpFrom(ctx context.Context, s *postgres.DB, files fs.FS, report func(string)) (applied []string, err error) {
 	all, err := statusOf(ctx, s, files)
 	if err != nil {
 		return nil, err
@@ -70,7 +72,7 @@ func UpFrom(ctx context.Context, s *store.Store, files fs.FS, report func(string
 // migrating is the application of one migration. It also implements goose's session locker, which
 // has access to the connection that the statements run on.
 type migrating struct {
-	store      *store.Store
+	store      *postgres.DB
 	report     func(string)
 	name, text string
 	// end stops the goroutine that watches the connection.
@@ -124,7 +126,7 @@ func cutOff(err error) string {
 		return "gave up waiting for a lock"
 	case "57014":
 		return "gave up on a statement that took too long"
-	case store.DeadlockDetected:
+	case postgres.DeadlockDetected:
 		return "gave way to somebody who waited for it and whom it waited for"
 	}
 	return ""

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/internal/migrate"
-	"earshot/internal/store"
+	"earshot/internal/postgres"
 	"earshot/internal/testkit"
 	"earshot/internal/testkit/fixture"
 )
@@ -26,7 +26,7 @@ const filesVariable = "EARSHOT_TEST_MIGRATIONS"
 
 // migrateOnly is the main function of such a process.
 func migrateOnly(dir string) error {
-	s, err := store.Open(store.Options{URL: os.Getenv("DATABASE_URL")})
+	s, err := postgres.Open(postgres.Options{URL: os.Getenv("DATABASE_URL")})
 	if err != nil {
 		return err
 	}

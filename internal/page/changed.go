@@ -11,8 +11,8 @@ import (
 	"github.com/go-faster/errors"
 	"github.com/google/uuid"
 
+	"earshot/internal/postgres"
 	"earshot/internal/problem"
-	"earshot/internal/store"
 )
 
 // Sync is a caller's request for a list that keeps a copy in sync. Either member selects the order
@@ -85,7 +85,7 @@ type Changed[ID interface {
 	UUID() uuid.UUID
 }, T interface{ Read() Extent }, P ~func(*sql.Selector)] struct {
 	LargeRows[ID, T]
-	Store *store.Store
+	Store *postgres.DB
 	// In returns the number of the transaction that last changed a row.
 	In func(T) int64
 	// Rows reads rows in the order of changes.

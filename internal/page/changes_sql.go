@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"earshot/internal/store"
+	"earshot/internal/postgres"
 )
 
 // Lists for synchronization are ordered by changed_in, the number of the transaction that last
@@ -64,7 +64,7 @@ FROM transaction_numbers, pg_current_snapshot() snapshot, LATERAL (SELECT pg_sna
 WHERE NOT pg_is_in_recovery() OR pg_current_xact_id() IS NULL`
 
 // Changes reads the current limits from the database. Call it before reading the rows.
-func ReadChanges(ctx context.Context, s *store.Store) (c changes, err error) {
+func ReadChanges(ctx context.Context, s *postgres.DB) (c changes, err error) {
 	if err := s.Pool().QueryRow(ctx, changesSQL).Scan(&c.Settled, &c.Next, &c.Restored, &c.Durable); err != nil {
 		return c, errors.Wrap(err, "ask which changes are settled")
 	}
@@ -134,8 +134,8 @@ SELECT removed, d.* FROM transaction_numbers LEFT JOIN (%s ORDER BY changed_in, 
 
 // Deleted reads deletions in the organization of the context, in the order of changes. Removed is
 // the number of the latest tombstone, of any organization, that the retention has removed.
-func ReadTombstones(ctx context.Context, s *store.Store, of deletions, p deletedBetween) (found []tombstone, removed int64, err error) {
-	organization, err := store.OrganizationOf(ctx, "tombstones")
+func ReadTombstones(ctx context.Context, s *postgres.DB, of deletions, p deletedBetween) (found []tombstone, removed int64, err error) {
+	organization, err := postgres.OrganizationOf(ctx, "tombstones")
 	if err != nil {
 		return nil, 0, err
 	}

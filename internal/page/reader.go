@@ -15,8 +15,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 
+	"earshot/internal/postgres"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 )
 
 // Descending is an ORDER BY clause by columns of a table, largest first.
@@ -124,7 +124,7 @@ type Selection[P ~func(*sql.Selector)] struct {
 
 // Read reads rows of the context's organization. Postgres plans the statement for its arguments, as
 // it does for the queries of Lists. A list that is AlongBoard keeps its plan instead.
-func (r Reader[T, P]) Read(ctx context.Context, s *store.Store, p Selection[P]) ([]*T, error) {
+func (r Reader[T, P]) Read(ctx context.Context, s *postgres.DB, p Selection[P]) ([]*T, error) {
 	list := sql.Dialect(dialect.Postgres).Select().From(sql.Table(r.table))
 	if err := r.scope(ctx, list, p.AlongBoard); err != nil {
 		return nil, err
@@ -159,7 +159,7 @@ func (r Reader[T, P]) Read(ctx context.Context, s *store.Store, p Selection[P]) 
 // scope limits a list to the organization of the context. For a list of one board it checks only the
 // board, because the foreign keys keep a board's rows in the board's organization.
 func (r Reader[T, P]) scope(ctx context.Context, list *sql.Selector, board *publicid.Board) error {
-	limit, all, err := store.LimitOf(ctx, r.entity)
+	limit, all, err := postgres.LimitOf(ctx, r.entity)
 	switch {
 	case err != nil || all:
 		return err
@@ -174,13 +174,13 @@ func (r Reader[T, P]) scope(ctx context.Context, list *sql.Selector, board *publ
 }
 
 // Whole reads the rows with these ids that belong to the organization, in any order.
-func (r Reader[T, P]) Whole(ctx context.Context, s *store.Store, of publicid.Organization, ids []uuid.UUID) ([]*T, error) {
+func (r Reader[T, P]) Whole(ctx context.Context, s *postgres.DB, of publicid.Organization, ids []uuid.UUID) ([]*T, error) {
 	return r.read(ctx, s, r.columns, 0, r.whole, of.UUID(), ids)
 }
 
 // read runs a query. It waits for a connection as long as the connector does.
-func (r Reader[T, P]) read(ctx context.Context, s *store.Store, columns []string, most int, text string, args ...any) ([]*T, error) {
-	waiting, cancel := context.WithTimeout(ctx, store.ConnectionTimeout)
+func (r Reader[T, P]) read(ctx context.Context, s *postgres.DB, columns []string, most int, text string, args ...any) ([]*T, error) {
+	waiting, cancel := context.WithTimeout(ctx, postgres.ConnectionTimeout)
 	defer cancel()
 	c, err := s.Pool().Acquire(waiting)
 	if err != nil {

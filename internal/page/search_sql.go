@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"earshot/internal/store"
+	"earshot/internal/postgres"
 )
 
 var (
@@ -46,7 +46,7 @@ const (
 	WantedEndSQL = "))) AS wanted) w"
 )
 
-func Holding(ctx context.Context, s *store.Store, query string, args ...any) ([]uuid.UUID, error) {
+func Holding(ctx context.Context, s *postgres.DB, query string, args ...any) ([]uuid.UUID, error) {
 	rows, err := s.Pool().Query(ctx, query, append([]any{pgx.QueryExecModeCacheDescribe}, args...)...)
 	if err != nil {
 		return nil, errors.Wrap(err, "search")

@@ -7,7 +7,7 @@ import (
 	"github.com/go-faster/errors"
 	"github.com/google/uuid"
 
-	"earshot/internal/store"
+	"earshot/internal/postgres"
 )
 
 // Bucket is a token bucket of a visitor on public boards: of a client's network or of an address.
@@ -25,7 +25,7 @@ ON CONFLICT (api_key_id) DO UPDATE SET full_at = greatest(r.full_at, clock_times
 WHERE greatest(r.full_at, clock_timestamp()) + make_interval(secs => $2) <= clock_timestamp() + make_interval(secs => $3)`
 
 // TakeFrom takes one token from a bucket and reports whether there was one.
-func TakeFrom(ctx context.Context, s *store.Store, b Bucket) (bool, error) {
+func TakeFrom(ctx context.Context, s *postgres.DB, b Bucket) (bool, error) {
 	each := b.Refill.Seconds() / float64(b.Size)
 	// One microsecond per token covers the rounding of timestamps. Otherwise the last token might
 	// be missing.

@@ -8,7 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"earshot/ent/db"
-	"earshot/internal/store"
+	"earshot/internal/postgres"
 )
 
 // This file limits the number of strangers that an organization e-mails. An address that only an
@@ -20,8 +20,8 @@ import (
 
 // FirstMailSlot is the time at which the slot of an address begins, in the organization of the
 // context. It is zero if the address has no slot.
-func FirstMailSlot(ctx context.Context, s *store.Store, hash []byte) (at time.Time, err error) {
-	of, err := store.OrganizationOf(ctx, db.TypeSubscriberMail)
+func FirstMailSlot(ctx context.Context, s *postgres.DB, hash []byte) (at time.Time, err error) {
+	of, err := postgres.OrganizationOf(ctx, db.TypeSubscriberMail)
 	if err != nil {
 		return at, err
 	}
@@ -46,12 +46,12 @@ RETURNING slot_at`
 
 // TakeFirstMailSlot gives an address a slot in the organization of the context, or returns its
 // existing slot. At most perHour slots begin within an hour.
-func TakeFirstMailSlot(ctx context.Context, s *store.Store, hash []byte, perHour int) (at time.Time, err error) {
-	of, err := store.OrganizationOf(ctx, db.TypeSubscriberMail)
+func TakeFirstMailSlot(ctx context.Context, s *postgres.DB, hash []byte, perHour int) (at time.Time, err error) {
+	of, err := postgres.OrganizationOf(ctx, db.TypeSubscriberMail)
 	if err != nil {
 		return at, err
 	}
-	err = store.Again(func() error {
+	err = postgres.Again(func() error {
 		return pgx.BeginFunc(ctx, s.Pool(), func(tx pgx.Tx) error {
 			// The lock serializes transactions, so that two of them can't both take the last slot
 			// of an hour.

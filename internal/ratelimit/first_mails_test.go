@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"earshot/internal/postgres"
 	"earshot/internal/ratelimit"
-	"earshot/internal/store"
 	"earshot/internal/testkit"
 	"earshot/internal/testkit/fixture"
 )
@@ -30,7 +30,7 @@ func TestAnOrganizationBeginsSoManyFirstEMailsAnHourFromAllProcessesTogether(t *
 			if i%2 == 0 {
 				process = there
 			}
-			at, err := ratelimit.TakeFirstMailSlot(store.WithOrganization(t.Context(), ours.Organization), process, binary.BigEndian.AppendUint32(nil, uint32(i)), perHour)
+			at, err := ratelimit.TakeFirstMailSlot(postgres.WithOrganization(t.Context(), ours.Organization), process, binary.BigEndian.AppendUint32(nil, uint32(i)), perHour)
 			mu.Lock()
 			defer mu.Unlock()
 			if err == nil {
@@ -46,13 +46,13 @@ func TestAnOrganizationBeginsSoManyFirstEMailsAnHourFromAllProcessesTogether(t *
 	}
 	require.Equal(t, map[int]int{0: 10, 1: 10, 2: 5}, hours)
 
-	ctx := store.WithOrganization(t.Context(), ours.Organization)
+	ctx := postgres.WithOrganization(t.Context(), ours.Organization)
 	for i, first := range slots {
 		again, err := ratelimit.TakeFirstMailSlot(ctx, there, binary.BigEndian.AppendUint32(nil, uint32(i)), perHour)
 		require.NoError(t, err)
 		require.Equal(t, first, again, "an address has one slot")
 	}
-	other, err := ratelimit.TakeFirstMailSlot(store.WithOrganization(t.Context(), theirs.Organization), here, []byte("x"), perHour)
+	other, err := ratelimit.TakeFirstMailSlot(postgres.WithOrganization(t.Context(), theirs.Organization), here, []byte("x"), perHour)
 	require.NoError(t, err)
 	require.WithinDuration(t, time.Now(), other, time.Minute, "another organization has slots of its own")
 }

@@ -1,3 +1,7 @@
+// Package ratelimit has the token buckets of API keys, networks, addresses and e-mails. Those for
+// single processes are in memory (Buckets). Those that all processes share are in the database. A
+// process takes several tokens of a key at once (lease.go), so that most requests write nothing. The
+// throttle of a webhook is in internal/delivery.
 package ratelimit
 
 import (
@@ -9,8 +13,8 @@ import (
 	"github.com/go-faster/errors"
 
 	"earshot/internal/batch"
+	"earshot/internal/postgres"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 )
 
 // Keys decides whether an API key may make a request. Each key has a token bucket in the
@@ -68,7 +72,7 @@ var errNoAnswer = errors.Errorf("the database didn't answer within %v", answerTi
 
 // NewKeys returns the rate limits of this process. A key without its own limit has the standard
 // limit, in requests a minute.
-func NewKeys(s *store.Store, standard int) *Keys {
+func NewKeys(s *postgres.DB, standard int) *Keys {
 	l := &Keys{standard: standard, keys: map[publicid.APIKey]*tokens{}}
 	l.take = func(ctx context.Context, asks []TokenAsk) ([]TokenGrant, error) {
 		return TakeTokens(ctx, s, asks)

@@ -9,9 +9,9 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"earshot/internal/postgres"
 	"earshot/internal/publicid"
 	"earshot/internal/ratelimit"
-	"earshot/internal/store"
 	"earshot/internal/testkit"
 )
 
@@ -25,7 +25,7 @@ type replica struct {
 func newReplica(t testing.TB, database string) replica {
 	t.Helper()
 	counted := &statements{}
-	s, err := store.Open(store.Options{URL: database, MaxConns: 4, Tracer: counted})
+	s, err := postgres.Open(postgres.Options{URL: database, MaxConns: 4, Tracer: counted})
 	require.NoError(t, err)
 	t.Cleanup(s.Close)
 	return replica{ratelimit.NewKeys(s, 600), counted}
@@ -222,7 +222,7 @@ func TestRequestsAreDecidedWithoutTheDatabaseWhileItStandsStillAndChargedAfterwa
 
 func TestRequestsAreDecidedWithoutADatabase(t *testing.T) {
 	t.Parallel()
-	s, err := store.Open(store.Options{URL: "postgres://nobody@127.0.0.1:1/none"})
+	s, err := postgres.Open(postgres.Options{URL: "postgres://nobody@127.0.0.1:1/none"})
 	require.NoError(t, err)
 	defer s.Close()
 	r := replica{Keys: ratelimit.NewKeys(s, 5)}

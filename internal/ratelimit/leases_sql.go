@@ -7,8 +7,8 @@ import (
 	"github.com/go-faster/errors"
 	"github.com/jackc/pgx/v5"
 
+	"earshot/internal/postgres"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 )
 
 // This file has the token buckets of API keys, in hand-written SQL. All processes share them. The
@@ -71,7 +71,7 @@ ON CONFLICT DO NOTHING`
 
 // TakeTokens takes tokens out of the buckets of API keys. Each key must occur in one ask only.
 // Grants are in the order of the asks.
-func TakeTokens(ctx context.Context, s *store.Store, asks []TokenAsk) ([]TokenGrant, error) {
+func TakeTokens(ctx context.Context, s *postgres.DB, asks []TokenAsk) ([]TokenGrant, error) {
 	grants, missing := make([]TokenGrant, len(asks)), make([]int, len(asks))
 	for place := range asks {
 		missing[place] = place
@@ -95,7 +95,7 @@ const bucketTries = 10
 
 // takeTokens creates missing buckets and takes tokens, in one round trip, for the asks at these
 // places. It returns the places at which it took tokens.
-func takeTokens(ctx context.Context, s *store.Store, asks []TokenAsk, places []int, grants []TokenGrant) (taken map[int]bool, err error) {
+func takeTokens(ctx context.Context, s *postgres.DB, asks []TokenAsk, places []int, grants []TokenGrant) (taken map[int]bool, err error) {
 	keys, budgets := make([]string, len(places)), make([]float64, len(places))
 	needed, ahead, owed := make([]float64, len(places)), make([]float64, len(places)), make([]float64, len(places))
 	for i, place := range places {
@@ -124,7 +124,7 @@ DELETE FROM rate_limits WHERE api_key_id IN (
   SELECT api_key_id FROM rate_limits WHERE full_at < now() FOR UPDATE SKIP LOCKED)`
 
 // RemoveFullBuckets removes the rows of full buckets. A bucket without a row is full.
-func RemoveFullBuckets(ctx context.Context, s *store.Store) error {
+func RemoveFullBuckets(ctx context.Context, s *postgres.DB) error {
 	if _, err := s.Pool().Exec(ctx, removeFullBucketsSQL); err != nil {
 		return errors.Wrap(err, "remove full buckets of API keys")
 	}

@@ -8,15 +8,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"earshot/internal/postgres"
 	"earshot/internal/publicid"
 	"earshot/internal/ratelimit"
-	"earshot/internal/store"
 	"earshot/internal/testkit"
 	"earshot/internal/testkit/fixture"
 )
 
 // takeTokens takes tokens of one key.
-func takeTokens(t *testing.T, s *store.Store, a ratelimit.TokenAsk) ratelimit.TokenGrant {
+func takeTokens(t *testing.T, s *postgres.DB, a ratelimit.TokenAsk) ratelimit.TokenGrant {
 	t.Helper()
 	grants, err := ratelimit.TakeTokens(t.Context(), s, []ratelimit.TokenAsk{a})
 	require.NoError(t, err)

@@ -6,8 +6,8 @@ import (
 
 	"github.com/go-faster/errors"
 
+	"earshot/internal/postgres"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 )
 
 // This file removes old lines of the audit trail, and old receipts and records of data-subject
@@ -38,21 +38,21 @@ DELETE FROM subject_requests WHERE id IN (
 
 // RemoveAuditEntries removes one page of lines that are too old, and returns how many. Whole is true
 // if there may be more.
-func RemoveAuditEntries(ctx context.Context, s *store.Store) (removed int, whole bool, err error) {
-	return removePage(ctx, s, oldAuditEntriesSQL, publicid.AuditEntryAt(store.Now().Add(-auditRetention)).UUID())
+func RemoveAuditEntries(ctx context.Context, s *postgres.DB) (removed int, whole bool, err error) {
+	return removePage(ctx, s, oldAuditEntriesSQL, publicid.AuditEntryAt(postgres.Now().Add(-auditRetention)).UUID())
 }
 
 // RemoveSubjectRecords is RemoveAuditEntries for the records of exports.
-func RemoveSubjectRecords(ctx context.Context, s *store.Store) (removed int, whole bool, err error) {
-	return removePage(ctx, s, oldSubjectRecordsSQL, store.Now())
+func RemoveSubjectRecords(ctx context.Context, s *postgres.DB) (removed int, whole bool, err error) {
+	return removePage(ctx, s, oldSubjectRecordsSQL, postgres.Now())
 }
 
 // RemoveSubjectRequests is RemoveAuditEntries for receipts.
-func RemoveSubjectRequests(ctx context.Context, s *store.Store) (removed int, whole bool, err error) {
-	return removePage(ctx, s, oldSubjectRequestsSQL, store.Now().Add(-auditRetention))
+func RemoveSubjectRequests(ctx context.Context, s *postgres.DB) (removed int, whole bool, err error) {
+	return removePage(ctx, s, oldSubjectRequestsSQL, postgres.Now().Add(-auditRetention))
 }
 
-func removePage(ctx context.Context, s *store.Store, statement string, before any) (removed int, whole bool, err error) {
+func removePage(ctx context.Context, s *postgres.DB, statement string, before any) (removed int, whole bool, err error) {
 	done, err := s.Pool().Exec(ctx, statement, before)
 	if err != nil {
 		return 0, false, errors.Wrap(err, "remove expired rows")

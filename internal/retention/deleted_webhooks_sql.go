@@ -6,8 +6,8 @@ import (
 	"github.com/go-faster/errors"
 	"github.com/jackc/pgx/v5"
 
+	"earshot/internal/postgres"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 )
 
 // This file removes the rows of deleted webhooks of all organizations, page by page and without
@@ -42,7 +42,7 @@ DELETE FROM webhooks WHERE id = $1 AND deleted_at IS NOT NULL AND NOT EXISTS (SE
 // RemoveDeleted removes one page of deliveries, with their attempts, of a deleted webhook, and the
 // webhook when none are left. It returns the numbers of removed rows and the place to continue at.
 // A nil place means that nothing is left.
-func RemoveDeleted(ctx context.Context, s *store.Store, from DeletedPlace) (deliveries, webhooks int, next *DeletedPlace, err error) {
+func RemoveDeleted(ctx context.Context, s *postgres.DB, from DeletedPlace) (deliveries, webhooks int, next *DeletedPlace, err error) {
 	var hook publicid.Webhook
 	err = s.Pool().QueryRow(ctx, deletedWebhookSQL, from.Webhook.UUID()).Scan(&hook)
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -52,7 +52,7 @@ func RemoveDeleted(ctx context.Context, s *store.Store, from DeletedPlace) (deli
 		return 0, 0, nil, errors.Wrap(err, "look for webhooks that were deleted")
 	}
 	var last *publicid.Delivery
-	err = store.Again(func() error {
+	err = postgres.Again(func() error {
 		return s.Pool().QueryRow(ctx, deletedDeliveriesSQL, hook.UUID(), from.Delivery.UUID()).Scan(&deliveries, &last)
 	})
 	if err != nil {
@@ -61,7 +61,7 @@ func RemoveDeleted(ctx context.Context, s *store.Store, from DeletedPlace) (deli
 	if last != nil {
 		return deliveries, 0, &DeletedPlace{Webhook: from.Webhook, Delivery: *last}, nil
 	}
-	err = store.Again(func() error {
+	err = postgres.Again(func() error {
 		done, err := s.Pool().Exec(ctx, deletedSQL, hook.UUID())
 		webhooks = int(done.RowsAffected())
 		return err

@@ -17,8 +17,8 @@ import (
 
 	"earshot/ent/db/organization"
 	"earshot/internal/delivery"
+	"earshot/internal/postgres"
 	"earshot/internal/retention"
-	"earshot/internal/store"
 	"earshot/internal/testkit"
 	"earshot/internal/testkit/fixture"
 )
@@ -72,21 +72,21 @@ func fill(b *testing.B, pool *pgxpool.Pool, o *outbox, n int) {
 //
 // Run it with:
 //
-//	.earshot/bin/withstack -- go test ./internal/store -run '^$' -bench Retention -benchtime 3x -retained 1000000
+//	.earshot/bin/withstack -- go test ./internal/retention -run '^$' -bench Retention -benchtime 3x -retained 1000000
 func BenchmarkRetention(b *testing.B) {
 	url := testkit.Database(b)
-	s, err := store.Open(store.Options{URL: url})
+	s, err := postgres.Open(postgres.Options{URL: url})
 	require.NoError(b, err)
 	b.Cleanup(s.Close)
 	var seen fixture.Connections
-	remover, err := store.Open(store.Options{URL: url, MaxConns: 1, Tracer: &seen})
+	remover, err := postgres.Open(postgres.Options{URL: url, MaxConns: 1, Tracer: &seen})
 	require.NoError(b, err)
 	b.Cleanup(remover.Close)
 	require.NoError(b, remover.Ping(b.Context()))
 	backend, pool := seen.Last().PID(), fixture.PoolOf(b, url)
-	made, err := s.Client().Organization.Create().SetName("Acme").SetPlan(organization.PlanBusiness).Save(store.System(b.Context(), "benchmark"))
+	made, err := s.Client().Organization.Create().SetName("Acme").SetPlan(organization.PlanBusiness).Save(postgres.System(b.Context(), "benchmark"))
 	require.NoError(b, err)
-	o := &outbox{&fixture.Outbox{Store: s, Pool: pool, Ctx: store.WithOrganization(b.Context(), made.ID), Organization: made.ID}}
+	o := &outbox{&fixture.Outbox{Store: s, Pool: pool, Ctx: postgres.WithOrganization(b.Context(), made.ID), Organization: made.ID}}
 	o.Webhook = o.Store.Client().Webhook.Create().SetURL(fixture.HookURL).SetEvents([]string{"post.created"}).SetSecretSealed([]byte(fixture.Sealed)).SaveX(o.Ctx).ID
 	o.Event = o.Store.Client().Event.Create().SetType("post.created").SetPayload([]byte(fixture.Payload)).SaveX(o.Ctx).ID
 	for b.Loop() {
@@ -129,7 +129,7 @@ func vacuum(b *testing.B, pool *pgxpool.Pool) {
 	}
 }
 
-func removeAll(b *testing.B, s *store.Store, kind retention.Expired) (removed int) {
+func removeAll(b *testing.B, s *postgres.DB, kind retention.Expired) (removed int) {
 	b.Helper()
 	for next := ""; ; {
 		n, after, err := retention.RemoveExpired(b.Context(), s, kind, time.Now().Add(-month), next)

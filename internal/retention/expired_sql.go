@@ -1,3 +1,5 @@
+// Package retention removes rows whose time is over: deliveries, events, idempotency keys, tombstones,
+// the audit log, and everything of deleted webhooks. Each call removes one batch.
 package retention
 
 import (
@@ -8,8 +10,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgtype"
 
+	"earshot/internal/postgres"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 )
 
 // This file removes old rows of all organizations, in hand-written SQL. A statement looks at 500
@@ -83,13 +85,13 @@ SELECT (SELECT count(*) FROM gone), (SELECT id FROM page ORDER BY id OFFSET 499)
 // "after", and "" is the first page. It returns how many rows it removed, and the place for the next
 // page. A place of "" means that there is none.
 func RemoveExpired(
-	ctx context.Context, s *store.Store, kind Expired, olderThan time.Time, after string,
+	ctx context.Context, s *postgres.DB, kind Expired, olderThan time.Time, after string,
 ) (removed int, next string, err error) {
 	if after == "" {
 		after = pgtype.UUID{Valid: true}.String()
 	}
 	var last pgtype.UUID
-	err = store.Again(func() error {
+	err = postgres.Again(func() error {
 		return s.Pool().QueryRow(ctx, kind.statement, after, kind.before(olderThan).String()).Scan(&removed, &last)
 	})
 	if err != nil {

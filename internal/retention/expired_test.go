@@ -11,9 +11,9 @@ import (
 	deliveryrow "earshot/ent/db/delivery"
 	"earshot/ent/db/recovery"
 	"earshot/internal/delivery"
+	"earshot/internal/postgres"
 	"earshot/internal/publicid"
 	"earshot/internal/retention"
-	"earshot/internal/store"
 	"earshot/internal/testkit"
 	"earshot/internal/testkit/fixture"
 )
@@ -103,7 +103,7 @@ func TestRecoveriesThatEndedAreRemovedWhenTheyAreOld(t *testing.T) {
 func TestRetentionSkipsLockedRowsWithoutWaiting(t *testing.T) {
 	t.Parallel()
 	url := testkit.Database(t)
-	s, err := store.Open(store.Options{URL: url})
+	s, err := postgres.Open(postgres.Options{URL: url})
 	require.NoError(t, err)
 	t.Cleanup(s.Close)
 	o := another(t, s, fixture.PoolOf(t, url))

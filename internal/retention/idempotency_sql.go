@@ -6,7 +6,7 @@ import (
 	"github.com/go-faster/errors"
 
 	"earshot/internal/change"
-	"earshot/internal/store"
+	"earshot/internal/postgres"
 )
 
 // The number of rows is part of the text, for the reason given in retention.go.
@@ -16,8 +16,8 @@ DELETE FROM idempotency_records WHERE id IN (
 
 // RemoveIdempotencyRecords removes one page of expired records, of all organizations, and returns
 // their number. Whole reports that there may be more.
-func RemoveIdempotencyRecords(ctx context.Context, s *store.Store) (removed int, whole bool, err error) {
-	done, err := s.Pool().Exec(ctx, oldRecordsSQL, store.Now().Add(-change.IdempotencyRetention))
+func RemoveIdempotencyRecords(ctx context.Context, s *postgres.DB) (removed int, whole bool, err error) {
+	done, err := s.Pool().Exec(ctx, oldRecordsSQL, postgres.Now().Add(-change.IdempotencyRetention))
 	if err != nil {
 		return 0, false, errors.Wrap(err, "remove idempotency records")
 	}

@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
+	"earshot/internal/postgres"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 )
 
 // This file removes the data about end-users that limits have noted, of all organizations. The
@@ -32,11 +32,11 @@ DELETE FROM first_mails WHERE (organization_id, email_hash) IN (
 )
 
 // ForgetNetworks is RemoveAuditEntries for the network hashes of submissions. The submissions stay.
-func ForgetNetworks(ctx context.Context, s *store.Store) (removed int, whole bool, err error) {
-	return removePage(ctx, s, oldNetworksSQL, publicid.SubmissionAt(store.Now().Add(-NetworkRetention)).UUID())
+func ForgetNetworks(ctx context.Context, s *postgres.DB) (removed int, whole bool, err error) {
+	return removePage(ctx, s, oldNetworksSQL, publicid.SubmissionAt(postgres.Now().Add(-NetworkRetention)).UUID())
 }
 
 // RemoveFirstMails is RemoveAuditEntries for the slots of first e-mails.
-func RemoveFirstMails(ctx context.Context, s *store.Store) (removed int, whole bool, err error) {
-	return removePage(ctx, s, oldFirstMailsSQL, store.Now().Add(-FirstMailRetention))
+func RemoveFirstMails(ctx context.Context, s *postgres.DB) (removed int, whole bool, err error) {
+	return removePage(ctx, s, oldFirstMailsSQL, postgres.Now().Add(-FirstMailRetention))
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/go-faster/errors"
 
-	"earshot/internal/store"
+	"earshot/internal/postgres"
 )
 
 // A page has 500 rows, as everywhere in the retention.
@@ -22,8 +22,8 @@ SELECT count(*) FROM gone`
 
 // RemoveTombstones removes one page of tombstones, of all organizations, that are older than a
 // moment, and returns their number. Whole reports that there may be more.
-func RemoveTombstones(ctx context.Context, s *store.Store, olderThan time.Time) (removed int, whole bool, err error) {
-	err = store.Again(func() error { return s.Pool().QueryRow(ctx, oldTombstonesSQL, olderThan).Scan(&removed) })
+func RemoveTombstones(ctx context.Context, s *postgres.DB, olderThan time.Time) (removed int, whole bool, err error) {
+	err = postgres.Again(func() error { return s.Pool().QueryRow(ctx, oldTombstonesSQL, olderThan).Scan(&removed) })
 	if err != nil {
 		return 0, false, errors.Wrap(err, "remove tombstones")
 	}

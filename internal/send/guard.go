@@ -89,12 +89,12 @@ func plain(networks []netip.Prefix) (all []netip.Prefix) {
 // or embedded in 64:ff9b::/96, has the same result as the plain IPv4 address. Zones are ignored.
 // The zero Addr isn't allowed.
 func (g Guard) Allowed(addr netip.Addr) bool {
-	asIs, addr := addr.Unmap().WithZone(""), judged(addr)
+	asIs, addr := addr.Unmap().WithZone(""), reachedAddress(addr)
 	return addr.IsValid() && !within(g.deny, asIs) && !within(g.deny, addr) && (within(g.allow, addr) || !within(forbidden, addr))
 }
 
-// judged returns the address that a packet to addr finally reaches.
-func judged(addr netip.Addr) netip.Addr {
+// reachedAddress returns the address that a packet to addr finally reaches.
+func reachedAddress(addr netip.Addr) netip.Addr {
 	addr = addr.Unmap().WithZone("") // no prefix contains an address with a zone
 	if nat64.Contains(addr) {
 		bytes := addr.As16()

@@ -14,9 +14,9 @@ import (
 	"earshot/ent/db/contact"
 	"earshot/ent/db/subscription"
 	"earshot/internal/change"
+	"earshot/internal/postgres"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 )
 
 // Choice is a person's choice of e-mails.
@@ -84,7 +84,7 @@ func (s *Service) holder(ctx context.Context, of publicid.Organization, found *d
 
 // holderIn is holder in the transaction of a change.
 func (s *Service) holderIn(ctx context.Context, c *change.Change, token string) ([]byte, error) {
-	return s.holder(ctx, c.Caller.Organization.ID, c.Contact.Query().ForShare(store.KeyShare), token)
+	return s.holder(ctx, c.Caller.Organization.ID, c.Contact.Query().ForShare(postgres.KeyShare), token)
 }
 
 // Chosen returns the choice of a token's holder in the organization of the context. A token without a
@@ -136,7 +136,7 @@ func (s *Service) Unsubscribe(ctx context.Context, token string) error {
 // person takes precedence.
 func (s *Service) OptIn(ctx context.Context, c *change.Change, email, language string, at time.Time) error {
 	hash := s.emailHash(email)
-	chosen, err := c.Subscription.Query().Where(subscription.EmailHash(hash)).ForUpdate(store.NoKeyUpdate).Only(ctx)
+	chosen, err := c.Subscription.Query().Where(subscription.EmailHash(hash)).ForUpdate(postgres.NoKeyUpdate).Only(ctx)
 	switch {
 	case db.IsNotFound(err):
 		// A concurrent choice takes precedence.
@@ -157,7 +157,7 @@ func (s *Service) Reached(ctx context.Context, c *change.Change, email string) e
 }
 
 func put(ctx context.Context, c *change.Change, hash []byte, in Choice) error {
-	now := store.Now()
+	now := postgres.Now()
 	err := c.Subscription.Create().SetEmailHash(hash).
 		SetStatusUpdates(in.StatusUpdates).SetChangelog(in.Changelog).SetLanguage(known(in.Language)).SetCreatedAt(now).SetUpdatedAt(now).
 		OnConflictColumns(subscription.FieldOrganizationID, subscription.FieldEmailHash).

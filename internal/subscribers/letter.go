@@ -13,9 +13,9 @@ import (
 	"earshot/ent/db/contact"
 	"earshot/internal/change"
 	"earshot/internal/contacts"
+	"earshot/internal/postgres"
 	"earshot/internal/publicid"
 	"earshot/internal/ratelimit"
-	"earshot/internal/store"
 )
 
 // maxNews is the maximum number of posts and of entries in an e-mail. Longer lists are not read.
@@ -37,7 +37,7 @@ type Letter struct {
 // before sending. A person who has left, unsubscribed or bounced since the window began therefore gets
 // no e-mail.
 func (s *Service) Letter(ctx context.Context, of publicid.Organization, m *Pending) (*Letter, error) {
-	ctx = store.WithOrganization(ctx, of)
+	ctx = postgres.WithOrganization(ctx, of)
 	org, err := s.store.Client().Organization.Get(ctx, of)
 	if err != nil {
 		return nil, errors.Wrap(err, "load the organization")
@@ -50,7 +50,7 @@ func (s *Service) Letter(ctx context.Context, of publicid.Organization, m *Pendi
 		return nil, err
 	}
 	slot, err := s.slotOf(ctx, to, m.EmailHash)
-	if err != nil || store.Now().Sub(later(m.CreatedAt, slot)) > tooLate {
+	if err != nil || postgres.Now().Sub(later(m.CreatedAt, slot)) > tooLate {
 		return nil, err
 	}
 	chosen, err := chosenBy(ctx, s.store.Client(), m.EmailHash)
@@ -66,7 +66,7 @@ func (s *Service) Letter(ctx context.Context, of publicid.Organization, m *Pendi
 			return nil, err
 		}
 	}
-	if slot.After(store.Now()) {
+	if slot.After(postgres.Now()) {
 		return &Letter{NotBefore: slot}, nil
 	}
 	token := url.Values{"token": {s.token(of, m.EmailHash)}}.Encode()

@@ -10,7 +10,7 @@ import (
 
 	"earshot/internal/change"
 	"earshot/internal/contacts"
-	"earshot/internal/store"
+	"earshot/internal/postgres"
 )
 
 // Settings are the settings of a deployment.
@@ -25,7 +25,7 @@ type Settings struct {
 
 // Service offers the use cases. It is safe for concurrent use.
 type Service struct {
-	store    *store.Store
+	store    *postgres.DB
 	changes  *change.Runner
 	settings Settings
 	// tokenKey is derived from EmailHashKey, which is the same in all processes and never changes. Links
@@ -35,7 +35,7 @@ type Service struct {
 }
 
 // New makes the service from its collaborators.
-func New(s *store.Store, changes *change.Runner, settings Settings) (*Service, error) {
+func New(s *postgres.DB, changes *change.Runner, settings Settings) (*Service, error) {
 	settings.PublicOrigin = strings.TrimSuffix(settings.PublicOrigin, "/")
 	templates, err := loadTemplates()
 	if err != nil {

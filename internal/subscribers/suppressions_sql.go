@@ -7,7 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"earshot/ent/db"
-	"earshot/internal/store"
+	"earshot/internal/postgres"
 )
 
 // A suppression is an address to which we send no more e-mail. It applies to all organizations,
@@ -15,7 +15,7 @@ import (
 // contacts.
 
 // suppress suppresses the addresses with these hashes. It returns how many were not suppressed yet.
-func suppress(ctx context.Context, s *store.Store, hashes ...[]byte) (int, error) {
+func suppress(ctx context.Context, s *postgres.DB, hashes ...[]byte) (int, error) {
 	// All callers insert in the same order, which prevents deadlocks.
 	done, err := s.Pool().Exec(ctx, `INSERT INTO mail_suppressions (email_hash)
 SELECT DISTINCT hash FROM unnest($1::bytea[]) AS h(hash) ORDER BY hash ON CONFLICT DO NOTHING`, hashes)
@@ -26,7 +26,7 @@ SELECT DISTINCT hash FROM unnest($1::bytea[]) AS h(hash) ORDER BY hash ON CONFLI
 }
 
 // isSuppressed reports whether the address with this hash is suppressed.
-func isSuppressed(ctx context.Context, s *store.Store, hash []byte) (is bool, err error) {
+func isSuppressed(ctx context.Context, s *postgres.DB, hash []byte) (is bool, err error) {
 	err = s.Pool().QueryRow(ctx, `SELECT EXISTS (SELECT FROM mail_suppressions WHERE email_hash = $1)`, hash).Scan(&is)
 	if err != nil {
 		return false, errors.Wrap(err, "look for a suppression")
@@ -35,7 +35,7 @@ func isSuppressed(ctx context.Context, s *store.Store, hash []byte) (is bool, er
 }
 
 // suppressed returns the set of those hashes whose addresses are suppressed.
-func suppressed(ctx context.Context, s *store.Store, hashes [][]byte) (map[string]bool, error) {
+func suppressed(ctx context.Context, s *postgres.DB, hashes [][]byte) (map[string]bool, error) {
 	rows, err := s.Pool().Query(ctx, `SELECT email_hash FROM mail_suppressions WHERE email_hash = ANY ($1::bytea[])`, hashes)
 	if err != nil {
 		return nil, errors.Wrap(err, "look for suppressions")

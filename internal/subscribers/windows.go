@@ -13,9 +13,9 @@ import (
 	"earshot/ent/db/subscriberupdate"
 	"earshot/internal/change"
 	"earshot/internal/jobs"
+	"earshot/internal/postgres"
 	"earshot/internal/publicid"
 	"earshot/internal/ratelimit"
-	"earshot/internal/store"
 )
 
 const (
@@ -36,9 +36,9 @@ type Pending = pendingMail
 // Continue ends the window of an organization if it is over, and returns the time of the next e-mail or
 // window end. It returns nil if no updates are left.
 func (s *Service) Continue(ctx context.Context, of publicid.Organization) (*time.Time, error) {
-	scoped := store.WithOrganization(ctx, of)
+	scoped := postgres.WithOrganization(ctx, of)
 	next, err := s.nextMail(scoped)
-	if err != nil || next != nil && !next.After(store.Now()) {
+	if err != nil || next != nil && !next.After(postgres.Now()) {
 		return next, err
 	}
 	err = s.changes.RunForService(ctx, of, func(ctx context.Context, c *change.Change) error {
@@ -53,7 +53,7 @@ func (s *Service) Continue(ctx context.Context, of publicid.Organization) (*time
 		if len(first) == 0 {
 			return nil
 		}
-		if over := first[0].CreatedAt.Add(Window); over.After(store.Now()) {
+		if over := first[0].CreatedAt.Add(Window); over.After(postgres.Now()) {
 			if next == nil || over.Before(*next) {
 				next = &over
 			}
@@ -63,7 +63,7 @@ func (s *Service) Continue(ctx context.Context, of publicid.Organization) (*time
 		if err != nil {
 			return errors.Wrap(err, "make an id")
 		}
-		now := store.Now()
+		now := postgres.Now()
 		next = &now
 		return endWindow(ctx, c.Tx, of, digest)
 	})
@@ -95,12 +95,12 @@ var mailBucket = uuid.UUID([]byte("subscriber mails"))
 
 // Take leases the organization's e-mail that has been due longest. It returns nil if none is due.
 func (s *Service) Take(ctx context.Context, of publicid.Organization) (*Pending, error) {
-	return takeMail(store.WithOrganization(ctx, of), s.store, lease)
+	return takeMail(postgres.WithOrganization(ctx, of), s.store, lease)
 }
 
 // Remove removes an e-mail that was sent or is no longer wanted.
 func (s *Service) Remove(ctx context.Context, of publicid.Organization, m *Pending) error {
-	ctx = store.WithOrganization(ctx, of)
+	ctx = postgres.WithOrganization(ctx, of)
 	if _, err := s.store.Client().SubscriberMail.Delete().Where(subscribermail.ID(m.ID)).Exec(ctx); err != nil {
 		return errors.Wrap(err, "note that an e-mail was sent")
 	}
@@ -109,7 +109,7 @@ func (s *Service) Remove(ctx context.Context, of publicid.Organization, m *Pendi
 
 // PutOff schedules another try of an e-mail after a temporary failure.
 func (s *Service) PutOff(ctx context.Context, of publicid.Organization, m *Pending) error {
-	now := store.Now()
+	now := postgres.Now()
 	return s.due(ctx, of, m, now.Add(min(max(now.Sub(m.CreatedAt), firstWait), longestWait)))
 }
 
@@ -120,11 +120,11 @@ func (s *Service) Defer(ctx context.Context, of publicid.Organization, m *Pendin
 
 // PutBack makes an e-mail due again immediately, after a failure that this e-mail did not cause.
 func (s *Service) PutBack(ctx context.Context, of publicid.Organization, m *Pending) error {
-	return s.due(ctx, of, m, store.Now())
+	return s.due(ctx, of, m, postgres.Now())
 }
 
 func (s *Service) due(ctx context.Context, of publicid.Organization, m *Pending, at time.Time) error {
-	ctx = store.WithOrganization(ctx, of)
+	ctx = postgres.WithOrganization(ctx, of)
 	if err := s.store.Client().SubscriberMail.Update().Where(subscribermail.ID(m.ID)).SetDueAt(at).Exec(ctx); err != nil {
 		return errors.Wrap(err, "put an e-mail off")
 	}
@@ -142,7 +142,7 @@ SELECT organization_id FROM (
 ) due WHERE organization_id > $2::uuid ORDER BY organization_id LIMIT $3`
 
 func (s *Service) overdue(ctx context.Context, grace time.Duration, after jobs.Overdue, limit int) ([]jobs.Overdue, error) {
-	return store.Across(ctx, s.store, "find organizations with something to tell", overdueSQL, func(row pgx.CollectableRow) (o jobs.Overdue, err error) {
+	return postgres.Across(ctx, s.store, "find organizations with something to tell", overdueSQL, func(row pgx.CollectableRow) (o jobs.Overdue, err error) {
 		var of publicid.Organization
 		err = row.Scan(&of)
 		o.Request, o.Row = change.NotifySubscribers(of), of.UUID()

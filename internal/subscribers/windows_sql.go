@@ -9,8 +9,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"earshot/ent/db"
+	"earshot/internal/postgres"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 )
 
 // This file has the SQL of the e-mails to end-users. A recipient is identified by a hash of the
@@ -94,8 +94,8 @@ RETURNING id, digest_id, email_hash, created_at`
 
 // takeMail takes a due e-mail of the organization in the context, or returns nil if none is due. No
 // other worker takes the e-mail until the lease ends.
-func takeMail(ctx context.Context, s *store.Store, lease time.Duration) (*pendingMail, error) {
-	of, err := store.OrganizationOf(ctx, db.TypeSubscriberMail)
+func takeMail(ctx context.Context, s *postgres.DB, lease time.Duration) (*pendingMail, error) {
+	of, err := postgres.OrganizationOf(ctx, db.TypeSubscriberMail)
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +131,7 @@ ORDER BY p.id DESC LIMIT $4`
 
 // movedPosts returns the posts of a digest that the recipient wrote, voted for or commented on, and
 // that everybody can read now. The organization is the one of the context.
-func movedPosts(ctx context.Context, s *store.Store, m *pendingMail, limit int) ([]movedPost, error) {
+func movedPosts(ctx context.Context, s *postgres.DB, m *pendingMail, limit int) ([]movedPost, error) {
 	return mailed(ctx, s, movedPostsSQL, m, func(row pgx.CollectableRow) (p movedPost, err error) {
 		return p, row.Scan(&p.Title, &p.Slug, &p.Board, &p.Status)
 	}, m.EmailHash, limit)
@@ -149,14 +149,14 @@ JOIN boards b ON b.organization_id = $1 AND b.id = e.board_id AND b.public AND b
 WHERE u.organization_id = $1 AND u.digest_id = $2 ORDER BY e.published_at DESC, e.id DESC LIMIT $3`
 
 // publishedEntries returns the entries of a digest that everybody can read now.
-func publishedEntries(ctx context.Context, s *store.Store, m *pendingMail, limit int) ([]publishedEntry, error) {
+func publishedEntries(ctx context.Context, s *postgres.DB, m *pendingMail, limit int) ([]publishedEntry, error) {
 	return mailed(ctx, s, publishedEntriesSQL, m, func(row pgx.CollectableRow) (e publishedEntry, err error) {
 		return e, row.Scan(&e.Title, &e.Slug, &e.Board, &e.Version)
 	}, limit)
 }
 
-func mailed[T any](ctx context.Context, s *store.Store, query string, m *pendingMail, read pgx.RowToFunc[T], args ...any) ([]T, error) {
-	of, err := store.OrganizationOf(ctx, db.TypeSubscriberUpdate)
+func mailed[T any](ctx context.Context, s *postgres.DB, query string, m *pendingMail, read pgx.RowToFunc[T], args ...any) ([]T, error) {
+	of, err := postgres.OrganizationOf(ctx, db.TypeSubscriberUpdate)
 	if err != nil {
 		return nil, err
 	}

@@ -17,7 +17,7 @@ import (
 
 	"earshot/ent/migrations"
 	"earshot/internal/migrate"
-	"earshot/internal/store"
+	"earshot/internal/postgres"
 )
 
 // templateLock is the advisory lock for creating the template database. The number is arbitrary but
@@ -63,9 +63,9 @@ func EmptyDatabase(t testing.TB) string {
 }
 
 // Store opens a store on a new Database.
-func Store(t testing.TB) *store.Store {
+func Store(t testing.TB) *postgres.DB {
 	t.Helper()
-	s, err := store.Open(store.Options{URL: Database(t)})
+	s, err := postgres.Open(postgres.Options{URL: Database(t)})
 	require.NoError(t, err)
 	t.Cleanup(s.Close)
 	return s
@@ -123,7 +123,7 @@ func makeTemplate(ctx context.Context, name string) error {
 	if _, err := c.Exec(ctx, "CREATE DATABASE "+name); err != nil {
 		return errors.Wrap(err, "create the template")
 	}
-	s, err := store.Open(store.Options{URL: databaseURL(name)})
+	s, err := postgres.Open(postgres.Options{URL: databaseURL(name)})
 	if err != nil {
 		return err
 	}

@@ -8,10 +8,10 @@ import (
 	"sync"
 	"testing"
 
-	"earshot/internal/store"
-
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
+
+	"earshot/internal/postgres"
 )
 
 // Queries is a Tracer that records the queries of a store.
@@ -64,10 +64,10 @@ func (*Queries) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData)
 
 // Asked returns a store on a new database, a second connection for plans, and the store's recorded
 // queries.
-func Asked(t testing.TB) (*store.Store, *pgx.Conn, *Queries) {
+func Asked(t testing.TB) (*postgres.DB, *pgx.Conn, *Queries) {
 	t.Helper()
 	url, asked := Database(t), &Queries{}
-	s, err := store.Open(store.Options{URL: url, MaxConns: 1, Tracer: asked})
+	s, err := postgres.Open(postgres.Options{URL: url, MaxConns: 1, Tracer: asked})
 	require.NoError(t, err)
 	t.Cleanup(s.Close)
 	c, err := pgx.Connect(t.Context(), url)

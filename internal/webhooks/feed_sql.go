@@ -6,8 +6,8 @@ import (
 	"github.com/go-faster/errors"
 	"github.com/jackc/pgx/v5"
 
+	"earshot/internal/postgres"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 )
 
 // feed is the range of an organization's event numbers: from Removed+1 to Last.
@@ -17,8 +17,8 @@ const feedsSQL = `SELECT organization_id, last, removed FROM event_sequences WHE
 
 // feeds returns the ranges of event numbers of organizations. It leaves out organizations without
 // events.
-func feeds(ctx context.Context, s *store.Store, of []publicid.Organization) (map[publicid.Organization]feed, error) {
-	rows, err := s.Pool().Query(ctx, feedsSQL, store.UUIDs(of))
+func feeds(ctx context.Context, s *postgres.DB, of []publicid.Organization) (map[publicid.Organization]feed, error) {
+	rows, err := s.Pool().Query(ctx, feedsSQL, postgres.UUIDs(of))
 	if err != nil {
 		return nil, errors.Wrap(err, "look for the feeds")
 	}

@@ -3,13 +3,13 @@ package webhooks
 import (
 	"context"
 
+	"earshot/internal/postgres"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 )
 
 // feedsOf returns a function that reads the bounds of organizations' feeds, in the order of the
 // organizations.
-func feedsOf(s *store.Store) func(context.Context, []publicid.Organization) ([]feed, error) {
+func feedsOf(s *postgres.DB) func(context.Context, []publicid.Organization) ([]feed, error) {
 	return func(ctx context.Context, of []publicid.Organization) ([]feed, error) {
 		found, err := feeds(ctx, s, of)
 		if err != nil {

@@ -8,9 +8,9 @@ import (
 
 	"earshot/internal/change"
 	"earshot/internal/config"
+	"earshot/internal/postgres"
 	"earshot/internal/seal"
 	"earshot/internal/send"
-	"earshot/internal/store"
 )
 
 // Module provides the Service. It also provides the guard that checks URLs, and the box that seals
@@ -20,7 +20,7 @@ var Module = fx.Module("webhooks", fx.Provide(
 		return send.NewGuard(c.WebhookAllowCIDRs, c.WebhookAllowHTTP).Denying(c.WebhookDenyCIDRs)
 	},
 	func(c config.Config) (*seal.Box, error) { return NewBox(c.SecretKeys) },
-	func(lc fx.Lifecycle, s *store.Store, changes *change.Runner, g send.Guard, b *seal.Box, c config.Config, log *slog.Logger) *Service {
+	func(lc fx.Lifecycle, s *postgres.DB, changes *change.Runner, g send.Guard, b *seal.Box, c config.Config, log *slog.Logger) *Service {
 		w := New(s, changes, g, b, Settings{Cap: c.WebhookCap, FeedOff: !c.EventFeed}, log)
 		lc.Append(fx.Hook{OnStart: func(ctx context.Context) error { w.warnOfUnreadable(ctx); return nil }})
 		return w

@@ -6,8 +6,8 @@ import (
 
 	"github.com/go-faster/errors"
 
+	"earshot/internal/postgres"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 )
 
 // MostInHealth is the most deliveries that WebhookHealth reads, of the recent ones and of the
@@ -59,7 +59,7 @@ FROM lasted`
 // WebhookHealth reads a webhook's deliveries since a time. If there are more than MostInHealth, it
 // reads the newest of them.
 func WebhookHealth(
-	ctx context.Context, s *store.Store, organization publicid.Organization, webhook publicid.Webhook, since time.Time,
+	ctx context.Context, s *postgres.DB, organization publicid.Organization, webhook publicid.Webhook, since time.Time,
 ) (h webhookHealth, err error) {
 	h.Since = since
 	var oldest *time.Time

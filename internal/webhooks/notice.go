@@ -10,8 +10,8 @@ import (
 	"earshot/ent/db"
 	"earshot/ent/db/user"
 	"earshot/internal/change"
+	"earshot/internal/postgres"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 )
 
 // Notice is an e-mail to one person.
@@ -23,7 +23,7 @@ type Notice struct {
 // DisabledNotice returns the e-mail that tells an admin about a webhook that the service has
 // disabled. It returns nil if the webhook no longer exists, or if the user is no longer an admin.
 func (s *Service) DisabledNotice(ctx context.Context, id publicid.Webhook, admin publicid.User) (*Notice, error) {
-	ctx = store.System(ctx, "a notice is the service's own")
+	ctx = postgres.System(ctx, "a notice is the service's own")
 	client := s.store.Client()
 	hook, err := client.Webhook.Get(ctx, id)
 	if db.IsNotFound(err) {

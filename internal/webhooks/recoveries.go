@@ -11,9 +11,9 @@ import (
 	"earshot/internal/change"
 	"earshot/internal/jobs"
 	"earshot/internal/page"
+	"earshot/internal/postgres"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 )
 
 // NewRecovery is the window of a recovery. If Until is nil, the window ends now. If EventType is
@@ -31,8 +31,8 @@ func (in *NewRecovery) check(at time.Time) error {
 	bad.Moment("since", &in.Since)
 	bad.Moment("until", in.Until)
 	delivered(&bad, in.EventType)
-	in.Since = *store.AtPrecision(&in.Since)
-	switch in.Until = store.AtPrecision(in.Until); {
+	in.Since = *postgres.AtPrecision(&in.Since)
+	switch in.Until = postgres.AtPrecision(in.Until); {
 	case in.Until != nil && !in.Since.Before(*in.Until):
 		bad.Add("until", "after", "must be later than since")
 	case !in.Since.Before(at):
@@ -51,12 +51,12 @@ func (in *NewRecovery) check(at time.Time) error {
 func (s *Service) RecoverWebhook(
 	ctx context.Context, id publicid.Webhook, in NewRecovery, q change.Request[*db.Recovery],
 ) (*db.Recovery, error) {
-	at := store.Now()
+	at := postgres.Now()
 	if err := in.check(at); err != nil {
 		return nil, err
 	}
 	return change.Run(ctx, s.changes, q, func(c *change.Change) (*db.Recovery, error) {
-		hook, err := lockWebhook(ctx, c, id, store.NoKeyUpdate) // so that the second of two requests sees the recovery of the first
+		hook, err := lockWebhook(ctx, c, id, postgres.NoKeyUpdate) // so that the second of two requests sees the recovery of the first
 		if err != nil {
 			return nil, err
 		}

@@ -17,9 +17,9 @@ import (
 	"earshot/internal/event"
 	"earshot/internal/failpoint"
 	"earshot/internal/jobs"
+	"earshot/internal/postgres"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 )
 
 // recoveryPage is the number of deliveries that one transaction replays. It is large enough to make
@@ -72,7 +72,7 @@ func (s *Service) RecoverNext(ctx context.Context, id publicid.Recovery) (Recove
 }
 
 func recoverNext(ctx context.Context, c *change.Change, hook *db.Webhook, r *db.Recovery) (*db.Recovery, error) {
-	at := store.Now()
+	at := postgres.Now()
 	update := c.Recovery.UpdateOne(r)
 	if reason := rejection(hook, r.EventType); reason != "" {
 		return update.SetStatus(recovery.StatusStopped).SetStoppedReason(reason).SetEndedAt(at).Save(ctx)
@@ -138,7 +138,7 @@ func notReplayed(from publicid.Delivery) predicate.Delivery {
 func (s *Service) onRecovery(ctx context.Context, id publicid.Recovery,
 	fn func(ctx context.Context, c *change.Change, hook *db.Webhook, r *db.Recovery) (*db.Recovery, error),
 ) (p RecoveryProgress, err error) {
-	all := store.System(ctx, "a recovery belongs to the service once it is accepted")
+	all := postgres.System(ctx, "a recovery belongs to the service once it is accepted")
 	found, err := s.store.Client().Recovery.Query().Where(recovery.ID(id)).Only(all)
 	if db.IsNotFound(err) {
 		return p, nil
@@ -148,14 +148,14 @@ func (s *Service) onRecovery(ctx context.Context, id publicid.Recovery,
 	}
 	err = s.changes.RunForService(ctx, found.OrganizationID, func(ctx context.Context, c *change.Change) error {
 		p = RecoveryProgress{}
-		hook, err := lockWebhook(ctx, c, found.WebhookID, store.KeyShare)
+		hook, err := lockWebhook(ctx, c, found.WebhookID, postgres.KeyShare)
 		if problem.Is(err, problem.NotFound) {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		r, err := c.Recovery.Query().Where(recovery.ID(id)).ForShare(store.NoKeyUpdate).Only(ctx)
+		r, err := c.Recovery.Query().Where(recovery.ID(id)).ForShare(postgres.NoKeyUpdate).Only(ctx)
 		if err != nil {
 			return errors.Wrap(err, "lock the recovery")
 		}
@@ -182,7 +182,7 @@ WHERE r.status = 'running' AND h.deleted_at IS NULL AND r.created_at <= now() - 
 ORDER BY r.created_at, r.id LIMIT $4`
 
 func (s *Service) overdueRecoveries(ctx context.Context, grace time.Duration, after jobs.Overdue, limit int) ([]jobs.Overdue, error) {
-	return store.Across(ctx, s.store, "find running recoveries", overdueRecoveriesSQL, func(row pgx.CollectableRow) (o jobs.Overdue, err error) {
+	return postgres.Across(ctx, s.store, "find running recoveries", overdueRecoveriesSQL, func(row pgx.CollectableRow) (o jobs.Overdue, err error) {
 		var (
 			id   publicid.Recovery
 			hook publicid.Webhook

@@ -12,9 +12,9 @@ import (
 	"earshot/ent/db/webhook"
 	"earshot/internal/change"
 	"earshot/internal/event"
+	"earshot/internal/postgres"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 )
 
 // Reasons for which a webhook takes no delivery.
@@ -32,11 +32,11 @@ func (s *Service) ReplayDelivery(
 	return change.Run(ctx, s.changes, q, func(c *change.Change) (*db.Delivery, error) {
 		// The lock prevents the retention from removing the delivery and its event in the meantime.
 		// It comes before the webhook's lock, in the same order as in the deletion of a webhook.
-		old, missing := onlyDelivery(ctx, c.Delivery.Query().Where(delivery.ID(id), delivery.WebhookID(of)).ForShare(store.KeyShare))
+		old, missing := onlyDelivery(ctx, c.Delivery.Query().Where(delivery.ID(id), delivery.WebhookID(of)).ForShare(postgres.KeyShare))
 		if missing != nil && !problem.Is(missing, problem.NotFound) {
 			return nil, missing
 		}
-		hook, err := lockWebhook(ctx, c, of, store.KeyShare)
+		hook, err := lockWebhook(ctx, c, of, postgres.KeyShare)
 		if err != nil {
 			return nil, err
 		}
@@ -46,7 +46,7 @@ func (s *Service) ReplayDelivery(
 		if err := mustTake(hook, &old.EventType); err != nil {
 			return nil, err
 		}
-		made, err := c.Send(hook, publicid.NewDelivery(), old.EventID, old.EventType, store.Now()).SetReplayOf(id).Save(ctx)
+		made, err := c.Send(hook, publicid.NewDelivery(), old.EventID, old.EventType, postgres.Now()).SetReplayOf(id).Save(ctx)
 		if err != nil {
 			return nil, errors.Wrap(err, "insert the delivery")
 		}
@@ -60,7 +60,7 @@ func (s *Service) ReplayDelivery(
 // of the new delivery. If a delivery with this id exists, the replay was done before and ReplayAs
 // does nothing.
 func (s *Service) ReplayAs(ctx context.Context, id, as publicid.Delivery) error {
-	all := store.System(ctx, "an operator names the delivery alone")
+	all := postgres.System(ctx, "an operator names the delivery alone")
 	old, err := onlyDelivery(all, s.store.Client().Delivery.Query().Where(delivery.ID(id)))
 	if problem.Is(err, problem.NotFound) {
 		return problem.New(problem.NotFound, "There is no such delivery.")
@@ -69,14 +69,14 @@ func (s *Service) ReplayAs(ctx context.Context, id, as publicid.Delivery) error 
 		return err
 	}
 	return s.changes.RunForService(ctx, old.OrganizationID, func(ctx context.Context, c *change.Change) error {
-		done, err := store.Exists(ctx, c.Delivery.Query().Where(delivery.ID(as)))
+		done, err := postgres.Exists(ctx, c.Delivery.Query().Where(delivery.ID(as)))
 		if err != nil {
 			return errors.Wrap(err, "look for the replay")
 		}
 		if done {
 			return nil
 		}
-		hook, err := lockWebhook(ctx, c, old.WebhookID, store.KeyShare)
+		hook, err := lockWebhook(ctx, c, old.WebhookID, postgres.KeyShare)
 		if err != nil {
 			return err
 		}
@@ -84,7 +84,7 @@ func (s *Service) ReplayAs(ctx context.Context, id, as publicid.Delivery) error 
 			return err
 		}
 		// The creation time is that of the id, because lists sort by the id and filter by the time.
-		made, err := store.Inserted(c.Send(hook, as, old.EventID, old.EventType, as.Time()).SetReplayOf(id).
+		made, err := postgres.Inserted(c.Send(hook, as, old.EventID, old.EventType, as.Time()).SetReplayOf(id).
 			OnConflict(sql.DoNothing()).Exec(ctx))
 		if made {
 			c.Audit("replayDelivery", id)

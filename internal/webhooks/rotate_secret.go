@@ -8,9 +8,9 @@ import (
 	"earshot/ent/db"
 	entwebhook "earshot/ent/db/webhook"
 	"earshot/internal/change"
+	"earshot/internal/postgres"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 	"earshot/webhook"
 )
 
@@ -32,7 +32,7 @@ func (s *Service) RotateSecret(
 	}
 	secret := webhook.NewSecret()
 	return change.Run(ctx, s.changes, q, func(c *change.Change) (*WithSecret, error) {
-		old, err := c.Webhook.Query().Where(entwebhook.ID(id)).ForUpdate(store.NoKeyUpdate).Only(ctx)
+		old, err := c.Webhook.Query().Where(entwebhook.ID(id)).ForUpdate(postgres.NoKeyUpdate).Only(ctx)
 		if db.IsNotFound(err) {
 			return nil, problem.Missing("webhook")
 		}
@@ -42,10 +42,10 @@ func (s *Service) RotateSecret(
 		if err := s.openURL(old); err != nil {
 			return nil, err
 		}
-		if err := q.Judge(c, &WithSecret{Webhook: old}); err != nil {
+		if err := q.CheckIfMatch(c, &WithSecret{Webhook: old}); err != nil {
 			return nil, err
 		}
-		at := store.Now()
+		at := postgres.Now()
 		update := c.Webhook.UpdateOneID(id).SetSecretSealed(s.secrets.Seal(id.String(), secret)).SetUpdatedAt(at)
 		// A former secret whose sealing key is lost can't sign, and every attempt would report it
 		// as unreadable.

@@ -7,8 +7,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"earshot/internal/postgres"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 )
 
 // This file reads and replaces sealed values of all organizations, for an operator who rotates keys.
@@ -36,7 +36,7 @@ ORDER BY id LIMIT $3`
 
 // staleSecrets returns rows with a value that is not sealed with the key, in the order of their ids.
 // The page begins after last, the last row of the page before. The zero id is for the first page.
-func staleSecrets(ctx context.Context, s *store.Store, key string, last publicid.Webhook, limit int) ([]sealed, error) {
+func staleSecrets(ctx context.Context, s *postgres.DB, key string, last publicid.Webhook, limit int) ([]sealed, error) {
 	rows, err := s.Pool().Query(ctx, staleSecretsSQL, key, last.UUID().String(), limit)
 	if err != nil {
 		return nil, errors.Wrap(err, "find webhooks that are sealed with another key")
@@ -57,9 +57,9 @@ WHERE id = $1 AND secret_sealed = $2 AND former_secret_sealed IS NOT DISTINCT FR
 // reseal replaces the old values with the new ones, in one short transaction. It skips a row that no
 // longer has the old values. It returns how many rows it changed. Both lists are of the same
 // webhooks, in the order of their ids.
-func reseal(ctx context.Context, s *store.Store, old, fresh []sealed) (int, error) {
+func reseal(ctx context.Context, s *postgres.DB, old, fresh []sealed) (int, error) {
 	changed := 0
-	err := store.Again(func() error {
+	err := postgres.Again(func() error {
 		changed = 0
 		var batch pgx.Batch
 		for i, o := range old {
@@ -80,7 +80,7 @@ UPDATE webhooks SET former_secret_sealed = NULL, former_secret_until = NULL WHER
   SELECT id FROM webhooks WHERE former_secret_until <= now() FOR NO KEY UPDATE SKIP LOCKED)`
 
 // ForgetFormerSecrets removes the former secrets of webhooks whose rotation is over.
-func ForgetFormerSecrets(ctx context.Context, s *store.Store) error {
+func ForgetFormerSecrets(ctx context.Context, s *postgres.DB) error {
 	if _, err := s.Pool().Exec(ctx, forgetFormerSQL); err != nil {
 		return errors.Wrap(err, "forget secrets that were replaced")
 	}
@@ -90,7 +90,7 @@ func ForgetFormerSecrets(ctx context.Context, s *store.Store) error {
 const countStaleSQL = `SELECT count(*) FROM webhooks WHERE ` + notSealedWith
 
 // countStaleSecrets counts the rows with a value that is not sealed with the key.
-func countStaleSecrets(ctx context.Context, s *store.Store, key string) (int, error) {
+func countStaleSecrets(ctx context.Context, s *postgres.DB, key string) (int, error) {
 	var n int
 	if err := s.Pool().QueryRow(ctx, countStaleSQL, key).Scan(&n); err != nil {
 		return 0, errors.Wrap(err, "count webhooks that are sealed with another key")
@@ -116,7 +116,7 @@ SELECT key, count(DISTINCT webhook), count(DISTINCT widget), count(submission) F
 ) used GROUP BY key ORDER BY key`
 
 // KeyUses returns the keys that the database needs, in the order of their names.
-func KeyUses(ctx context.Context, s *store.Store) ([]KeyUse, error) {
+func KeyUses(ctx context.Context, s *postgres.DB) ([]KeyUse, error) {
 	rows, err := s.Pool().Query(ctx, keyUseSQL)
 	if err != nil {
 		return nil, errors.Wrap(err, "count webhooks by key")

@@ -10,10 +10,10 @@ import (
 	"earshot/internal/batch"
 	"earshot/internal/change"
 	"earshot/internal/inflight"
+	"earshot/internal/postgres"
 	"earshot/internal/publicid"
 	"earshot/internal/seal"
 	"earshot/internal/send"
-	"earshot/internal/store"
 )
 
 // Settings are the options of a deployment.
@@ -26,7 +26,7 @@ type Settings struct {
 
 // Service offers the use cases. It is safe for concurrent use.
 type Service struct {
-	store    *store.Store
+	store    *postgres.DB
 	changes  *change.Runner
 	guard    send.Guard
 	secrets  *seal.Box
@@ -41,7 +41,7 @@ type Service struct {
 }
 
 // New makes the service. The guard checks URLs, and the box seals secrets and URLs.
-func New(s *store.Store, changes *change.Runner, guard send.Guard, secrets *seal.Box, settings Settings, log *slog.Logger) *Service {
+func New(s *postgres.DB, changes *change.Runner, guard send.Guard, secrets *seal.Box, settings Settings, log *slog.Logger) *Service {
 	return &Service{
 		store: s, changes: changes, guard: guard, secrets: secrets, settings: settings, log: log,
 		feeds:   batch.New(feedsTogether, feedsTimeout, feedsOf(s)),

@@ -12,8 +12,8 @@ import (
 	entwebhook "earshot/ent/db/webhook"
 	"earshot/internal/change"
 	"earshot/internal/jobs"
+	"earshot/internal/postgres"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 )
 
 // MaxConsecutiveFailures is the number of failed deliveries in a row that disables a webhook
@@ -31,7 +31,7 @@ type Streak struct {
 
 // Streak reads a webhook's streak. It acts for the service, not for a caller.
 func (s *Service) Streak(ctx context.Context, id publicid.Webhook) (Streak, error) {
-	ctx = store.System(ctx, "a streak is followed by the service")
+	ctx = postgres.System(ctx, "a streak is followed by the service")
 	found, err := s.store.Client().Webhook.Get(ctx, id)
 	if db.IsNotFound(err) {
 		return Streak{}, nil
@@ -52,7 +52,7 @@ func (s *Service) Streak(ctx context.Context, id publicid.Webhook) (Streak, erro
 // The parameter run identifies the caller. A repeated call with the same run gets the same answer,
 // even if the webhook was changed in the meantime.
 func (s *Service) DisableFailing(ctx context.Context, id publicid.Webhook, run string) (admins []publicid.User, disabled bool, err error) {
-	found, err := s.store.Client().Webhook.Get(store.System(ctx, "a streak is followed by the service"), id)
+	found, err := s.store.Client().Webhook.Get(postgres.System(ctx, "a streak is followed by the service"), id)
 	if db.IsNotFound(err) {
 		return nil, false, nil
 	}
@@ -61,7 +61,7 @@ func (s *Service) DisableFailing(ctx context.Context, id publicid.Webhook, run s
 	}
 	err = s.changes.RunForService(ctx, found.OrganizationID, func(ctx context.Context, c *change.Change) error {
 		admins, disabled = nil, false
-		hook, err := c.Webhook.Query().Where(entwebhook.ID(id)).ForUpdate(store.NoKeyUpdate).Only(ctx)
+		hook, err := c.Webhook.Query().Where(entwebhook.ID(id)).ForUpdate(postgres.NoKeyUpdate).Only(ctx)
 		if db.IsNotFound(err) {
 			return nil
 		}
@@ -73,7 +73,7 @@ func (s *Service) DisableFailing(ctx context.Context, id publicid.Webhook, run s
 		case !hook.Enabled || hook.ConsecutiveFailures < MaxConsecutiveFailures:
 			return nil
 		default:
-			at := store.Now()
+			at := postgres.Now()
 			err := c.Webhook.UpdateOne(hook).
 				SetEnabled(false).SetDisabledAt(at).SetDisabledReason(entwebhook.DisabledReasonFailures).
 				SetDisabledByRun(run).SetUpdatedAt(at).Exec(ctx)
@@ -148,7 +148,7 @@ const overdueStreaksSQL = `
 SELECT id FROM webhooks WHERE enabled AND consecutive_failures >= $1 AND consecutive_failures > 0 AND id > $2::uuid ORDER BY id LIMIT $3`
 
 func (s *Service) overdueStreaks(ctx context.Context, _ time.Duration, after jobs.Overdue, limit int) ([]jobs.Overdue, error) {
-	return store.Across(ctx, s.store, "look for failing webhooks", overdueStreaksSQL, func(row pgx.CollectableRow) (o jobs.Overdue, err error) {
+	return postgres.Across(ctx, s.store, "look for failing webhooks", overdueStreaksSQL, func(row pgx.CollectableRow) (o jobs.Overdue, err error) {
 		var id publicid.Webhook
 		err = row.Scan(&id)
 		o.Request, o.Row = StreakGrew(id), id.UUID()

@@ -8,15 +8,15 @@ import (
 	"earshot/ent/db"
 	"earshot/internal/change"
 	"earshot/internal/event"
+	"earshot/internal/postgres"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 )
 
 // TryWebhook sends a webhook.test to one webhook, regardless of its subscriptions. It returns
 // problem.Conflict if the webhook is disabled.
 func (s *Service) TryWebhook(ctx context.Context, id publicid.Webhook, q change.Request[*db.Delivery]) (*db.Delivery, error) {
 	return change.Run(ctx, s.changes, q, func(c *change.Change) (*db.Delivery, error) {
-		hook, err := lockWebhook(ctx, c, id, store.KeyShare)
+		hook, err := lockWebhook(ctx, c, id, postgres.KeyShare)
 		if err != nil {
 			return nil, err
 		}
@@ -29,7 +29,7 @@ func (s *Service) TryWebhook(ctx context.Context, id publicid.Webhook, q change.
 		if err != nil {
 			return nil, err
 		}
-		made, err := c.Send(hook, publicid.NewDelivery(), recorded, string(event.WebhookTest), store.Now()).Save(ctx)
+		made, err := c.Send(hook, publicid.NewDelivery(), recorded, string(event.WebhookTest), postgres.Now()).Save(ctx)
 		if err != nil {
 			return nil, errors.Wrap(err, "insert the delivery")
 		}

@@ -12,9 +12,9 @@ import (
 	entwebhook "earshot/ent/db/webhook"
 	"earshot/internal/change"
 	"earshot/internal/page"
+	"earshot/internal/postgres"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 	"earshot/webhook"
 )
 
@@ -48,7 +48,7 @@ func (s *Service) RegisterWebhook(ctx context.Context, in WebhookInput, q change
 		if n >= limit {
 			return nil, problem.OverPlan("webhook", limit, n)
 		}
-		id, at := publicid.NewWebhook(), store.Now()
+		id, at := publicid.NewWebhook(), postgres.Now()
 		c.Audit("createWebhook", id)
 		made, err := c.Webhook.Create().
 			SetID(id).SetURL(change.OriginOf(*in.URL)).SetURLSealed(s.sealURL(id, *in.URL)).SetEvents(distinct(*in.Events)).
@@ -137,10 +137,10 @@ func (s *Service) UpdateWebhook(
 		if unreadable != nil && in.URL == nil && !in.onlyDisables() {
 			return nil, unreadable // a new URL repairs it, and the old one isn't needed for that
 		}
-		if err := q.Judge(c, old); err != nil {
+		if err := q.CheckIfMatch(c, old); err != nil {
 			return nil, err
 		}
-		at, whole := store.Now(), old.URL
+		at, whole := postgres.Now(), old.URL
 		update := c.Webhook.UpdateOne(old)
 		if in.URL != nil && (*in.URL != whole || unreadable != nil) {
 			whole = *in.URL
@@ -190,11 +190,11 @@ func (s *Service) DeleteWebhook(ctx context.Context, id publicid.Webhook, q chan
 		if err != nil {
 			return nil, errors.Wrap(err, "load the webhook")
 		}
-		err = q.JudgeLoaded(c, func() (*db.Webhook, error) { return hook, s.openURL(hook) })
+		err = q.CheckIfMatchOf(c, func() (*db.Webhook, error) { return hook, s.openURL(hook) })
 		if err != nil {
 			return nil, err
 		}
-		at := store.Now()
+		at := postgres.Now()
 		err = c.Webhook.UpdateOne(hook).
 			SetDeletedAt(at).SetEnabled(false).SetDisabledAt(at).SetDisabledReason(entwebhook.DisabledReasonRequested).
 			SetConsecutiveFailures(0).SetUpdatedAt(at).Exec(ctx)

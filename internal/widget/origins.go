@@ -14,8 +14,8 @@ import (
 	"earshot/ent/db"
 	"earshot/internal/access"
 	"earshot/internal/change"
+	"earshot/internal/postgres"
 	"earshot/internal/problem"
-	"earshot/internal/store"
 )
 
 const (
@@ -54,13 +54,13 @@ func (s *Service) ReplaceOrigins(ctx context.Context, origins []string, q change
 		if err != nil {
 			return nil, errors.Wrap(err, "load the organization")
 		}
-		if err := q.Judge(c, of.WidgetOrigins); err != nil {
+		if err := q.CheckIfMatch(c, of.WidgetOrigins); err != nil {
 			return nil, err
 		}
 		if slices.Equal(of.WidgetOrigins, wanted) {
 			return wanted, nil
 		}
-		if err := c.Organization.UpdateOne(of).SetWidgetOrigins(wanted).SetUpdatedAt(store.Now()).Exec(ctx); err != nil {
+		if err := c.Organization.UpdateOne(of).SetWidgetOrigins(wanted).SetUpdatedAt(postgres.Now()).Exec(ctx); err != nil {
 			return nil, errors.Wrap(err, "replace the widget's origins")
 		}
 		c.Audit("replaceWidgetOrigins", of.ID)

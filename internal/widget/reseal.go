@@ -7,9 +7,9 @@ import (
 
 	"earshot/ent/db"
 	"earshot/ent/db/widgetsecret"
+	"earshot/internal/postgres"
 	"earshot/internal/publicid"
 	"earshot/internal/seal"
-	"earshot/internal/store"
 )
 
 // resealPage is the number of secrets that a rotation of the sealing key reads at a time.
@@ -18,7 +18,7 @@ const resealPage = 100
 // ResealSecrets seals all secrets of all organizations with the first key, except those that
 // already are. It can be interrupted at any point and run again.
 func (s *Service) ResealSecrets(ctx context.Context) (seal.Resealed[publicid.WidgetSecret], error) {
-	ctx = store.System(ctx, "the operator rotates the sealing keys")
+	ctx = postgres.System(ctx, "the operator rotates the sealing keys")
 	return seal.ResealAll(func(last publicid.WidgetSecret) ([]*db.WidgetSecret, error) {
 		rows, err := s.store.Client().WidgetSecret.Query().Where(widgetsecret.IDGT(last)).
 			Order(db.Asc(widgetsecret.FieldID)).Limit(resealPage).All(ctx)

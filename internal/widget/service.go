@@ -6,19 +6,19 @@ package widget
 import (
 	"earshot/internal/change"
 	"earshot/internal/contacts"
+	"earshot/internal/postgres"
 	"earshot/internal/seal"
-	"earshot/internal/store"
 )
 
 // Service offers the use cases. It is safe for concurrent use.
 type Service struct {
-	store    *store.Store
+	store    *postgres.DB
 	changes  *change.Runner
 	contacts *contacts.Service
 	secrets  *seal.Box
 }
 
 // New makes the service. The box seals the secrets.
-func New(s *store.Store, changes *change.Runner, people *contacts.Service, secrets *seal.Box) *Service {
+func New(s *postgres.DB, changes *change.Runner, people *contacts.Service, secrets *seal.Box) *Service {
 	return &Service{store: s, changes: changes, contacts: people, secrets: secrets}
 }

@@ -104,9 +104,9 @@ type scenario struct {
 	// unreachable.
 	apart bool
 	away  time.Duration
-	// unjudged leaves out the check of latencies, because the load alone explains them. back is
+	// unchecked leaves out the check of latencies, because the load alone explains them. back is
 	// true if the neighbours recover.
-	unjudged, back bool
+	unchecked, back bool
 	// optional scenarios run only for the mechanisms. In them the organization harms itself, or the
 	// load is too high for two processors.
 	optional bool
@@ -117,22 +117,22 @@ func scenarios() []scenario {
 	kinds := []behaviour{refuses, errs, hangs, slow, until(hangs), until(refuses), well}
 	return []scenario{
 		{name: "alone", length: short},
-		{name: "healthy as well", behaviours: []behaviour{well}, length: short, unjudged: true},
+		{name: "healthy as well", behaviours: []behaviour{well}, length: short, unchecked: true},
 		{name: "refuses connections", behaviours: []behaviour{refuses}, length: short},
 		{name: "answers 500", behaviours: []behaviour{errs}, length: short},
 		{name: "hangs", behaviours: []behaviour{hangs}, length: short},
 		{name: "drips, 768 KiB each", behaviours: []behaviour{hangs}, bytes: largestPayload, length: short},
 		{name: "answers after 3 s", behaviours: []behaviour{slow}, length: short},
 		{name: "hangs four times of five", behaviours: []behaviour{uneven}, length: short},
-		{name: "24 webhooks hang", behaviours: slices.Repeat([]behaviour{hangs}, 24), length: short, unjudged: true},
-		{name: "200 of all kinds", behaviours: slices.Repeat(kinds, 29), length: short, unjudged: true},
+		{name: "24 webhooks hang", behaviours: slices.Repeat([]behaviour{hangs}, 24), length: short, unchecked: true},
+		{name: "200 of all kinds", behaviours: slices.Repeat(kinds, 29), length: short, unchecked: true},
 		{name: "24 drip, 768 KiB each", behaviours: slices.Repeat([]behaviour{hangs}, 24), bytes: largestPayload, length: short, optional: true},
 		{name: "hangs, 5 a second", behaviours: []behaviour{hangs}, length: 2 * short, events: 2000, rate: 5},
-		{name: "40 a second", behaviours: []behaviour{well}, length: short, events: 4000, rate: 40, unjudged: true},
+		{name: "40 a second", behaviours: []behaviour{well}, length: short, events: 4000, rate: 40, unchecked: true},
 		{name: "500 a second, refuses", behaviours: []behaviour{until(refuses)}, length: comesBack + 11*time.Minute, events: 20_000, rate: 500, back: true, optional: true},
-		{name: "200 organizations", behaviours: slices.Repeat([]behaviour{well}, 200), length: short, rate: 200, apart: true, unjudged: true},
-		{name: "800 a second", behaviours: []behaviour{well}, length: short, events: 20_000, rate: 800, unjudged: true, optional: true},
-		{name: "Temporal is away", behaviours: []behaviour{well}, length: 2 * short, events: 60_000, rate: 500, away: 2*time.Minute + neighbourBegins, unjudged: true, optional: true},
+		{name: "200 organizations", behaviours: slices.Repeat([]behaviour{well}, 200), length: short, rate: 200, apart: true, unchecked: true},
+		{name: "800 a second", behaviours: []behaviour{well}, length: short, events: 20_000, rate: 800, unchecked: true, optional: true},
+		{name: "Temporal is away", behaviours: []behaviour{well}, length: 2 * short, events: 60_000, rate: 500, away: 2*time.Minute + neighbourBegins, unchecked: true, optional: true},
 		{name: "hangs, comes back", behaviours: []behaviour{until(hangs)}, length: comesBack + 11*time.Minute, back: true},
 		{name: "refuses, comes back", behaviours: []behaviour{until(refuses)}, length: comesBack + 11*time.Minute, back: true},
 	}

@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"ariga.io/atlas/sql/migrate"
-	"ariga.io/atlas/sql/postgres"
+	postgresrow "ariga.io/atlas/sql/postgres"
 	atlas "ariga.io/atlas/sql/schema"
 	"ariga.io/atlas/sql/sqltool"
 	"entgo.io/ent/dialect"
@@ -17,24 +17,24 @@ import (
 	"github.com/go-faster/errors"
 
 	entmigrate "earshot/ent/db/migrate"
-	"earshot/internal/store"
+	"earshot/internal/postgres"
 )
 
 // Diff writes a migration into dir that changes the schema from the result of dir's files to the
 // declarations in ent/schema. It leaves out the indexes of existing tables, which DiffIndexes
 // covers. It replays the files on the store's database, which must be empty. Without a difference
 // it writes nothing and returns atlas's migrate.ErrNoPlan.
-func Diff(ctx context.Context, s *store.Store, dir, name string) error {
+func Diff(ctx context.Context, s *postgres.DB, dir, name string) error {
 	return diff(ctx, s, dir, name, sqltool.GooseFormatter, structure)
 }
 
 // DiffIndexes is Diff for the indexes of existing tables. They are built concurrently with writes
 // and therefore in a file without a transaction.
-func DiffIndexes(ctx context.Context, s *store.Store, dir, name string) error {
+func DiffIndexes(ctx context.Context, s *postgres.DB, dir, name string) error {
 	return diff(ctx, s, dir, name, apart{sqltool.GooseFormatter}, besideWrites)
 }
 
-func diff(ctx context.Context, s *store.Store, dir, name string, format migrate.Formatter, part func(atlas.Change) []atlas.Change) error {
+func diff(ctx context.Context, s *postgres.DB, dir, name string, format migrate.Formatter, part func(atlas.Change) []atlas.Change) error {
 	files, err := sqltool.NewGooseDir(dir)
 	if err != nil {
 		return errors.Wrap(err, "open the migrations")
@@ -92,9 +92,9 @@ func structure(c atlas.Change) []atlas.Change {
 	for _, c := range m.Changes {
 		switch c := c.(type) {
 		case *atlas.AddForeignKey:
-			c.Extra = append(c.Extra, &postgres.NotValid{})
+			c.Extra = append(c.Extra, &postgresrow.NotValid{})
 		case *atlas.AddCheck:
-			c.Extra = append(c.Extra, &postgres.NotValid{})
+			c.Extra = append(c.Extra, &postgresrow.NotValid{})
 		}
 	}
 	if len(m.Changes) == 0 {
@@ -121,7 +121,7 @@ func besideWrites(c atlas.Change) []atlas.Change {
 
 // concurrent returns a change of an index as one that runs concurrently with writes.
 func concurrent(c atlas.Change) []atlas.Change {
-	extra := []atlas.Clause{&postgres.Concurrently{}}
+	extra := []atlas.Clause{&postgresrow.Concurrently{}}
 	switch c := c.(type) {
 	case *atlas.AddIndex:
 		return []atlas.Change{&atlas.AddIndex{I: c.I, Extra: extra}}
@@ -188,13 +188,13 @@ func (b behind) Format(plan *migrate.Plan) ([]migrate.File, error) {
 // key needs. keepHandWritten protects these keys.
 var tables = sync.OnceValue(func() []*schema.Table {
 	for _, t := range entmigrate.Tables {
-		organization, ok := columnOf(t, store.OrganizationColumn)
+		organization, ok := columnOf(t, postgres.OrganizationColumn)
 		if !ok {
 			continue
 		}
 		covered := false
 		for _, fk := range t.ForeignKeys {
-			parent, scoped := columnOf(fk.RefTable, store.OrganizationColumn)
+			parent, scoped := columnOf(fk.RefTable, postgres.OrganizationColumn)
 			if !scoped {
 				continue
 			}

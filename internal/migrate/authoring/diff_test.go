@@ -16,7 +16,7 @@ import (
 
 	"earshot/ent/migrations"
 	"earshot/internal/migrate/authoring"
-	"earshot/internal/store"
+	"earshot/internal/postgres"
 	"earshot/internal/testkit"
 	"earshot/internal/testkit/fixture"
 )
@@ -84,7 +84,7 @@ func TestTheMigrationsBuildTheDeclaredSchema(t *testing.T) {
 }
 
 // diffs are both halves of a comparison.
-var diffs = []func(ctx context.Context, s *store.Store, dir, name string) error{authoring.Diff, authoring.DiffIndexes}
+var diffs = []func(ctx context.Context, s *postgres.DB, dir, name string) error{authoring.Diff, authoring.DiffIndexes}
 
 // This checks the comparison itself: it has to detect each kind of difference.
 func TestAChangeThatNoMigrationMadeIsSeen(t *testing.T) {

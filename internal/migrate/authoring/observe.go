@@ -1,3 +1,7 @@
+// Package authoring helps to write migrations. Diff writes a migration from the changes in ent/schema.
+// Observe runs the files on a real Postgres, and determines the locks of their statements, the tables
+// that they read or rewrite, and the changes that break programs of the release before. Problems has
+// the rules. The service does not link this package.
 package authoring
 
 import (

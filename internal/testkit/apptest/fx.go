@@ -35,8 +35,8 @@ import (
 	"earshot/internal/backfill"
 	"earshot/internal/change"
 	"earshot/internal/config"
+	"earshot/internal/postgres"
 	"earshot/internal/send"
-	"earshot/internal/store"
 	"earshot/internal/telemetry"
 	"earshot/internal/testkit"
 )
@@ -45,7 +45,7 @@ import (
 type App struct {
 	URL   string
 	API   *api.API
-	Store *store.Store
+	Store *postgres.DB
 	api.UseCases
 	Backfills *backfill.Service
 	Changes   *change.Runner

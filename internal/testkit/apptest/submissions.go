@@ -9,7 +9,7 @@ import (
 	"earshot/ent/db"
 	"earshot/ent/db/submission"
 	"earshot/internal/change"
-	"earshot/internal/interactions"
+	"earshot/internal/publicactions"
 	"earshot/internal/publicid"
 )
 
@@ -20,8 +20,8 @@ func (n *Tenant) Submission(t testing.TB, board, post string) string {
 	n.Make(t, http.MethodPatch, "/v1/boards/"+board, map[string]any{"public": true, "moderated": true})
 	ctx := change.WithCaller(t.Context(), &change.Caller{Organization: n.Organization})
 	done, err := n.App.Interactions.Act(ctx,
-		interactions.Visitor{Email: n.Organization.ID.String() + "@example.com", Name: "Vera"},
-		interactions.Wanted{Kind: interactions.Comment, Post: publicid.Read[publicid.Post](post), Text: "Me too, please."}, "")
+		publicactions.Sender{Email: n.Organization.ID.String() + "@example.com", Name: "Vera"},
+		publicactions.Wanted{Kind: publicactions.Comment, Post: publicid.Read[publicid.Post](post), Text: "Me too, please."}, "")
 	require.NoError(t, err)
 	require.True(t, done.Waits)
 	newest, err := n.App.Store.Client().Submission.Query().Order(db.Desc(submission.FieldID)).First(n.Context(t.Context()))

@@ -13,8 +13,8 @@ import (
 
 	"earshot/ent/db"
 	"earshot/internal/access"
+	"earshot/internal/postgres"
 	"earshot/internal/publicid"
-	"earshot/internal/store"
 	"earshot/internal/testkit"
 )
 
@@ -48,7 +48,7 @@ func (a *App) TenantOn(t testing.TB, plan string) *Tenant {
 
 // Context returns a context with the organization, for the store.
 func (n *Tenant) Context(ctx context.Context) context.Context {
-	return store.WithOrganization(ctx, n.Organization.ID)
+	return postgres.WithOrganization(ctx, n.Organization.ID)
 }
 
 // NewKey creates an API key of the owner and returns the secret.

@@ -1,3 +1,0 @@
-// Package architecture contains only tests. They enforce the rule of docs/architecture.md about
-// imports between packages.
-package architecture

@@ -1,0 +1,174 @@
+package feedback
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/go-faster/errors"
+
+	"earshot/ent/db"
+	"earshot/ent/db/board"
+	"earshot/ent/db/vote"
+	"earshot/internal/change"
+	"earshot/internal/contacts"
+	"earshot/internal/event"
+	"earshot/internal/postgres"
+	"earshot/internal/problem"
+	"earshot/internal/publicid"
+)
+
+// These methods are the actions of end-users on public boards. Each runs in its caller's
+// transaction, and the caller has verified the address. A resource that is not on a public board is
+// problem.NotFound.
+
+// Visitor is an end-user of public boards, identified by the hash of the address.
+type Visitor struct {
+	// Spelled needs its Mailbox only for votes, because a mailbox has one vote.
+	contacts.Spelled
+	// OptIn is set if the visitor has opted in to e-mails. Without it, only the hash of the address
+	// is stored.
+	OptIn *OptIn
+}
+
+// OptIn has the values for a visitor's contact.
+type OptIn struct {
+	Email string `json:"email"`
+	Name  string `json:"name"`
+	// Language is the language of the page on which the visitor opted in, and At is the time.
+	Language string    `json:"language,omitempty"`
+	At       time.Time `json:"at"`
+}
+
+// as returns the visitor as a voter. An opt-in makes or finds the visitor's contact with this
+// source.
+func (s *Service) as(ctx context.Context, c *change.Change, who Visitor, source string) (voter, error) {
+	by := voter{emailHash: &who.EmailHash}
+	if who.OptIn == nil {
+		return by, nil
+	}
+	found, err := s.contacts.OptIn(ctx, c, who.OptIn.Email, who.OptIn.Name, source)
+	if found != nil {
+		by.contact = &found.ID
+	}
+	return by, err
+}
+
+// KeepPublicBoard loads a public board and prevents its deletion until the transaction ends.
+func (s *Service) KeepPublicBoard(ctx context.Context, c *change.Change, id publicid.Board) (*db.Board, error) {
+	return onlyBoard(ctx, c.Board.Query().Where(board.ID(id), board.Public(true)).ForShare(postgres.KeyShare))
+}
+
+// LockPublicPost locks a post of a public board, or the target of its merge.
+func (s *Service) LockPublicPost(ctx context.Context, c *change.Change, id publicid.Post) (*db.Post, *db.Board, error) {
+	p, err := lockVotable(ctx, c, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	on, err := onlyBoard(ctx, c.Board.Query().Where(board.ID(p.BoardID), board.Public(true)))
+	if problem.Is(err, problem.NotFound) {
+		err = problem.Missing("post")
+	}
+	return p, on, err
+}
+
+// CastVisitorsVote adds a visitor's vote to a post of LockPublicPost and records its event. If the
+// person has voted already, it changes nothing.
+func (s *Service) CastVisitorsVote(ctx context.Context, c *change.Change, on *db.Post, who Visitor) error {
+	by, err := s.as(ctx, c, who, "public_vote")
+	if err != nil {
+		return err
+	}
+	// Note this spelling first, so that the other spellings also find older votes.
+	if err := contacts.NoteSpelling(ctx, c.Tx, c.Caller.Organization.ID, who.Spelled); err != nil {
+		return err
+	}
+	if by.spellings, err = contacts.Spellings(ctx, c.Tx, c.Caller.Organization.ID, who.Spelled); err != nil {
+		return err
+	}
+	votes, err := cast(ctx, c, []ballot{{on, by}})
+	if err != nil || !votes[0].Fresh {
+		return err
+	}
+	return c.Record(event.VoteCreated, voteCreated(on.BoardID, votes[0].Vote))
+}
+
+// RetractVisitorsVote removes the person's vote, if there is one.
+func (s *Service) RetractVisitorsVote(ctx context.Context, c *change.Change, on publicid.Post, email string) error {
+	p, _, err := s.LockPublicPost(ctx, c, on)
+	if err != nil {
+		return err
+	}
+	spellings, err := contacts.Spellings(ctx, c.Tx, c.Caller.Organization.ID, s.Spelled(email))
+	if err != nil {
+		return err
+	}
+	_, err = retract(ctx, c, p, voter{spellings: spellings})
+	return err
+}
+
+// CreateVisitorsPost adds a visitor's post to a board of KeepPublicBoard and records post.created.
+func (s *Service) CreateVisitorsPost(
+	ctx context.Context, c *change.Change, on *db.Board, title, text string, who Visitor,
+) (*db.Post, error) {
+	by, err := s.as(ctx, c, who, "public_post")
+	if err != nil {
+		return nil, err
+	}
+	author, err := guestOf(ctx, c, by.contact, by.emailHash)
+	if err != nil {
+		return nil, err
+	}
+	row := newPost(on.ID, NewPost{Title: strings.TrimSpace(title), Body: Body{Text: text}})
+	row.OrganizationID, row.AuthorUserID, row.ContactID = author.OrganizationID, &author.ID, by.contact
+	places, err := keepPlaces(ctx, c, []*db.Post{row})
+	if err != nil {
+		return nil, err
+	}
+	if err := insertPosts(ctx, c, places.Taken, []*Post{{Post: row}}); err != nil {
+		return nil, err
+	}
+	return row, c.Record(event.PostCreated, postCreated(row))
+}
+
+// CreateVisitorsComment adds a visitor's comment to a post of LockPublicPost and records
+// comment.created.
+func (s *Service) CreateVisitorsComment(
+	ctx context.Context, c *change.Change, on *db.Post, text string, who Visitor,
+) (*db.Comment, error) {
+	by, err := s.as(ctx, c, who, "public_comment")
+	if err != nil {
+		return nil, err
+	}
+	author, err := guestOf(ctx, c, by.contact, by.emailHash)
+	if err != nil {
+		return nil, err
+	}
+	at := postgres.Now()
+	row := &db.Comment{
+		ID: publicid.NewComment(), OrganizationID: on.OrganizationID, PostID: on.ID, BodyText: text,
+		AuthorUserID: &author.ID, ContactID: by.contact, EmailHash: by.emailHash, CreatedAt: at, UpdatedAt: at,
+	}
+	if err := insertComments(ctx, c, []*db.Comment{row}); err != nil {
+		return nil, err
+	}
+	return row, c.Record(event.CommentCreated, commentCreated(on.BoardID, row))
+}
+
+// HasVoted reports whether the person with an address has voted on a post, or on the target of its
+// merge.
+func (s *Service) HasVoted(ctx context.Context, on *db.Post, email string) (bool, error) {
+	target := on.ID
+	if on.MergedIntoID != nil {
+		target = *on.MergedIntoID
+	}
+	spellings, err := contacts.Spellings(ctx, s.store.Client(), on.OrganizationID, s.Spelled(email))
+	if err != nil {
+		return false, err
+	}
+	found, err := postgres.Exists(ctx, s.store.Client().Vote.Query().Where(vote.PostID(target), vote.EmailHashIn(spellings...)))
+	if err != nil {
+		return false, errors.Wrap(err, "look for the vote")
+	}
+	return found, nil
+}

@@ -1,0 +1,10 @@
+package publicactions_test
+
+import (
+	"testing"
+
+	"earshot/internal/testkit/apptest"
+	"earshot/web"
+)
+
+func TestMain(m *testing.M) { apptest.Main(m, apptest.WithParts(web.Module)) }

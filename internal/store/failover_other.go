@@ -1,8 +1,0 @@
-//go:build !linux
-
-package store
-
-import "syscall"
-
-// endAfterSilence does nothing: the system's own timeout of some minutes applies.
-func endAfterSilence(string, string, syscall.RawConn) error { return nil }

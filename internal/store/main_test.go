@@ -1,9 +1,0 @@
-package store_test
-
-import (
-	"testing"
-
-	"earshot/internal/testkit"
-)
-
-func TestMain(m *testing.M) { testkit.Main(m) }
