@@ -23,17 +23,17 @@ var Module = fx.Module("activities", fx.Provide(
 type All struct {
 	fx.In
 
-	Deliveries   *Deliveries
-	Outbox       *Outbox
-	Changelog    *Changelog
-	Recoveries   *Recoveries
-	Streaks      *Streaks
-	Mails        *Mails
-	Retention    *Retention
-	Subjects     *Subjects
-	Backfills    *Backfills
-	Interactions *Interactions
-	Subscribers  *Subscribers
+	Deliveries    *Deliveries
+	Outbox        *Outbox
+	Changelog     *Changelog
+	Recoveries    *Recoveries
+	Streaks       *Streaks
+	Mails         *Mails
+	Retention     *Retention
+	Privacy       *Subjects
+	Backfills     *Backfills
+	PublicActions *Interactions
+	Subscribers   *Subscribers
 }
 
 // Register adds the activities of the main queue under their wire names.
@@ -53,9 +53,9 @@ func (a All) Register(r worker.ActivityRegistry) {
 		ReplayFailedName:      a.Recoveries.ReplayFailed,
 		CancelRecoveryName:    a.Recoveries.CancelRecovery,
 		RemoveName:            a.Retention.RemoveExpired,
-		MailLinkName:          a.Interactions.MailLink,
-		LookAtInteractionName: a.Interactions.Look,
-		ContinueSubjectName:   a.Subjects.ContinueSubjectRequest,
+		MailLinkName:          a.PublicActions.MailLink,
+		LookAtInteractionName: a.PublicActions.Look,
+		ContinueSubjectName:   a.Privacy.ContinueSubjectRequest,
 		ContinueBackfillName:  a.Backfills.ContinueBackfill,
 		CancelBackfillName:    a.Backfills.CancelBackfill,
 		MailSubscribersName:   a.Subscribers.MailSubscribers,
@@ -77,12 +77,12 @@ func register(r worker.ActivityRegistry, byName map[string]any) {
 type swept struct {
 	fx.In
 
-	Feedback     *feedback.Service
-	Webhooks     *webhooks.Service
-	Subjects     *privacy.Service
-	Backfills    *backfill.Service
-	Interactions *publicactions.Service
-	Subscribers  *subscribers.Service
+	Feedback      *feedback.Service
+	Webhooks      *webhooks.Service
+	Privacy       *privacy.Service
+	Backfills     *backfill.Service
+	PublicActions *publicactions.Service
+	Subscribers   *subscribers.Service
 }
 
 // sweeps lists the parts of the sweep after the deliveries, the most urgent first, each with the sweep of its
@@ -93,10 +93,10 @@ var sweeps = []struct {
 }{
 	{"entries", func(s swept) jobs.Sweep { return s.Feedback.SweepEntries() }},
 	{"recoveries", func(s swept) jobs.Sweep { return s.Webhooks.SweepRecoveries() }},
-	{"subject requests", func(s swept) jobs.Sweep { return s.Subjects.Sweep() }},
+	{"subject requests", func(s swept) jobs.Sweep { return s.Privacy.Sweep() }},
 	{"backfills", func(s swept) jobs.Sweep { return s.Backfills.Sweep() }},
 	{"streaks", func(s swept) jobs.Sweep { return s.Webhooks.SweepStreaks() }},
-	{"interactions", func(s swept) jobs.Sweep { return s.Interactions.Sweep() }},
+	{"interactions", func(s swept) jobs.Sweep { return s.PublicActions.Sweep() }},
 	{"subscribers", func(s swept) jobs.Sweep { return s.Subscribers.Sweep() }},
 }
 

@@ -20,9 +20,9 @@ const (
 
 // Interactions mails confirmation links to end-users.
 type Interactions struct {
-	interactions *publicactions.Service
-	mailer       *mail.Mailer
-	counts       *Counts
+	actions *publicactions.Service
+	mailer  *mail.Mailer
+	counts  *Counts
 }
 
 // NewInteractions makes the activities.
@@ -44,7 +44,7 @@ type InteractionResult struct {
 // MailLink mails the link, unless it was already mailed. If the e-mail is rejected for good, or the
 // deployment can't send e-mails, it removes the interaction, because the link can never arrive.
 func (i *Interactions) MailLink(ctx context.Context, p InteractionParams) error {
-	letter, err := i.interactions.Letter(ctx, p.Interaction)
+	letter, err := i.actions.Letter(ctx, p.Interaction)
 	if err != nil || letter == nil {
 		return err
 	}
@@ -54,21 +54,21 @@ func (i *Interactions) MailLink(ctx context.Context, p InteractionParams) error 
 	switch {
 	case errors.Is(err, mail.ErrNotConfigured):
 		i.counts.email(ctx, "not_configured")
-		return i.interactions.Remove(ctx, p.Interaction)
+		return i.actions.Remove(ctx, p.Interaction)
 	case mail.Permanent(err):
 		i.counts.email(ctx, "refused")
-		return i.interactions.Remove(ctx, p.Interaction)
+		return i.actions.Remove(ctx, p.Interaction)
 	case err != nil:
 		i.counts.email(ctx, "failed")
 		return errors.Wrap(err, "mail the link")
 	}
 	failpoint.Hit(failpoint.AfterLink)
 	i.counts.email(ctx, "sent")
-	return i.interactions.Mailed(ctx, p.Interaction)
+	return i.actions.Mailed(ctx, p.Interaction)
 }
 
 // Look removes the interaction if its time is up.
 func (i *Interactions) Look(ctx context.Context, p InteractionParams) (InteractionResult, error) {
-	until, err := i.interactions.Look(ctx, p.Interaction)
+	until, err := i.actions.Look(ctx, p.Interaction)
 	return InteractionResult{Until: until}, err
 }

@@ -17,7 +17,7 @@ const ContinueSubjectName = "continue_subject_request"
 const subjectTime = 10 * time.Second
 
 // Subjects continues exports and erasures of persons.
-type Subjects struct{ subjects *privacy.Service }
+type Subjects struct{ privacy *privacy.Service }
 
 // NewSubjects makes the activity.
 func NewSubjects(s *privacy.Service) *Subjects { return &Subjects{s} }
@@ -44,7 +44,7 @@ func (p SubjectProgress) Running() bool { return p.Status == "running" }
 func (s *Subjects) ContinueSubjectRequest(ctx context.Context, p SubjectParams) (SubjectProgress, error) {
 	var progress SubjectProgress
 	err := inPages(ctx, subjectTime, func() (more bool, err error) {
-		now, err := s.subjects.Continue(ctx, p.Request)
+		now, err := s.privacy.Continue(ctx, p.Request)
 		progress = SubjectProgress(now)
 		if err == nil {
 			failpoint.Hit(failpoint.AfterSubjectPage)

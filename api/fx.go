@@ -27,13 +27,13 @@ import (
 // UseCases are the services that the operations call.
 type UseCases struct {
 	fx.In
-	Access       *access.Service
-	Contacts     *contacts.Service
-	Feedback     *feedback.Service
-	Interactions *publicactions.Service
-	Webhooks     *webhooks.Service
-	Subjects     *privacy.Service
-	Widget       *widget.Service
+	Access        *access.Service
+	Contacts      *contacts.Service
+	Feedback      *feedback.Service
+	PublicActions *publicactions.Service
+	Webhooks      *webhooks.Service
+	Privacy       *privacy.Service
+	Widget        *widget.Service
 	// Subscribers handles the contacts that get e-mails about posts and the changelog.
 	Subscribers *subscribers.Service
 }

@@ -6,7 +6,6 @@ import (
 
 	"earshot/api/gen"
 	"earshot/ent/db"
-	"earshot/ent/db/user"
 	"earshot/internal/access"
 	"earshot/internal/change"
 	"earshot/internal/publicid"
@@ -21,7 +20,7 @@ func (s *server) ListMembers(ctx context.Context, r gen.ListMembersRequestObject
 }
 
 func (s *server) CreateMember(ctx context.Context, r gen.CreateMemberRequestObject) (gen.CreateMemberResponseObject, error) {
-	role := user.RoleMember.String()
+	role := string(gen.MemberRoleMember)
 	if r.Body.Role != nil {
 		role = string(*r.Body.Role)
 	}
@@ -80,7 +79,7 @@ func (s *server) EraseMember(ctx context.Context, r gen.EraseMemberRequestObject
 	erased := func(publicid.User) gen.EraseMember200JSONResponse {
 		return gen.EraseMember200JSONResponse{Data: deleted(id)}
 	}
-	if err := s.Subjects.EraseMember(ctx, id, request(ctx, http.StatusOK, erased)); err != nil {
+	if err := s.Privacy.EraseMember(ctx, id, request(ctx, http.StatusOK, erased)); err != nil {
 		return nil, err
 	}
 	return erased(id), nil

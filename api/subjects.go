@@ -16,7 +16,7 @@ func (s *server) ExportContact(ctx context.Context, r gen.ExportContactRequestOb
 		return gen.ExportContact202JSONResponse{Data: subjectRequest(made.SubjectRequest)}
 	}
 	id := publicid.Read[publicid.Contact](r.ContactID)
-	made, err := s.Subjects.Export(ctx, id, conditional(ctx, http.StatusAccepted, exports, contactBefore))
+	made, err := s.Privacy.Export(ctx, id, conditional(ctx, http.StatusAccepted, exports, contactBefore))
 	if err != nil {
 		return nil, err
 	}
@@ -33,7 +33,7 @@ func (s *server) EraseContact(ctx context.Context, r gen.EraseContactRequestObje
 	}
 	id := publicid.Read[publicid.Contact](r.ContactID)
 	blank := r.Body.Text != nil && *r.Body.Text == gen.ErasedTextBlank
-	made, err := s.Subjects.Erase(ctx, id, blank, conditional(ctx, http.StatusAccepted, erases, contactBefore))
+	made, err := s.Privacy.Erase(ctx, id, blank, conditional(ctx, http.StatusAccepted, erases, contactBefore))
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +42,7 @@ func (s *server) EraseContact(ctx context.Context, r gen.EraseContactRequestObje
 }
 
 func (s *server) GetSubjectRequest(ctx context.Context, r gen.GetSubjectRequestRequestObject) (gen.GetSubjectRequestResponseObject, error) {
-	found, err := s.Subjects.Request(ctx, publicid.Read[publicid.SubjectRequest](r.SubjectRequestID))
+	found, err := s.Privacy.Request(ctx, publicid.Read[publicid.SubjectRequest](r.SubjectRequestID))
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +51,7 @@ func (s *server) GetSubjectRequest(ctx context.Context, r gen.GetSubjectRequestR
 
 func (s *server) ListSubjectRecords(ctx context.Context, r gen.ListSubjectRecordsRequestObject) (gen.ListSubjectRecordsResponseObject, error) {
 	of := publicid.Read[publicid.SubjectRequest](r.SubjectRequestID)
-	p, err := s.Subjects.Records(ctx, of, largePage(ctx, r.Params.Cursor, r.Params.Limit))
+	p, err := s.Privacy.Records(ctx, of, largePage(ctx, r.Params.Cursor, r.Params.Limit))
 	if err != nil {
 		return nil, err
 	}

@@ -8,7 +8,6 @@ import (
 
 	"earshot/api/gen"
 	"earshot/ent/db"
-	"earshot/ent/db/submission"
 	"earshot/internal/change"
 	"earshot/internal/feedback"
 	"earshot/internal/publicactions"
@@ -21,7 +20,7 @@ func (s *server) ListSubmissions(ctx context.Context, r gen.ListSubmissionsReque
 		id := publicid.Read[publicid.Board](*r.Params.BoardID)
 		on = &id
 	}
-	p, err := s.Interactions.Submissions(ctx, on, largePage(ctx, r.Params.Cursor, r.Params.Limit))
+	p, err := s.PublicActions.Submissions(ctx, on, largePage(ctx, r.Params.Cursor, r.Params.Limit))
 	if err != nil {
 		return nil, err
 	}
@@ -29,7 +28,7 @@ func (s *server) ListSubmissions(ctx context.Context, r gen.ListSubmissionsReque
 }
 
 func (s *server) GetSubmission(ctx context.Context, r gen.GetSubmissionRequestObject) (gen.GetSubmissionResponseObject, error) {
-	found, err := s.Interactions.Submission(ctx, publicid.Read[publicid.Submission](r.SubmissionID))
+	found, err := s.PublicActions.Submission(ctx, publicid.Read[publicid.Submission](r.SubmissionID))
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +41,7 @@ func foundSubmission(w *db.Submission) gen.GetSubmission200JSONResponse {
 
 func (s *server) ApproveSubmission(ctx context.Context, r gen.ApproveSubmissionRequestObject) (gen.ApproveSubmissionResponseObject, error) {
 	id := publicid.Read[publicid.Submission](r.SubmissionID)
-	done, err := s.Interactions.Approve(ctx, id, conditional(ctx, http.StatusCreated, approved, submissionBefore))
+	done, err := s.PublicActions.Approve(ctx, id, conditional(ctx, http.StatusCreated, approved, submissionBefore))
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +76,7 @@ func (s *server) RejectSubmission(ctx context.Context, r gen.RejectSubmissionReq
 	rejected := func(done publicactions.Decided) gen.RejectSubmission200JSONResponse {
 		return gen.RejectSubmission200JSONResponse{Data: gen.RejectedSubmission{ID: id.String(), RejectedCount: done.Rejected}}
 	}
-	done, err := s.Interactions.Reject(ctx, id, also, conditional(ctx, http.StatusOK, rejected, submissionBefore))
+	done, err := s.PublicActions.Reject(ctx, id, also, conditional(ctx, http.StatusOK, rejected, submissionBefore))
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +89,7 @@ func waiting(w *db.Submission) gen.Submission {
 		ID: w.ID.String(), Kind: gen.SubmissionKind(w.Kind), Reason: gen.SubmissionReason(w.Reason), BoardID: w.BoardID.String(),
 		PostID: idOrNull(w.PostID), Title: nullable.NewNullNullable[string](), Body: richText(nil, w.BodyText), CreatedAt: w.CreatedAt,
 	}
-	if w.Kind == submission.KindPost {
+	if out.Kind == gen.SubmissionKindPost {
 		out.Title.Set(w.Title)
 	}
 	return out

@@ -13,7 +13,7 @@ import (
 	"github.com/go-faster/errors"
 
 	"earshot/ent/db"
-	"earshot/ent/db/organization"
+	"earshot/internal/change"
 	"earshot/internal/page"
 	"earshot/internal/problem"
 	"earshot/internal/publicactions"
@@ -144,7 +144,7 @@ func (p *Pages) mayKnow(produce maker, parameters ...string) http.Handler {
 	shared := p.serve(produce, parameters...)
 	own := p.acts(func(ctx context.Context, a *acting) (*answer, error) { return produce(ctx, a.visit) }, parameters...)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if c, err := r.Cookie(visitorCookie); err == nil && p.Interactions.Remembers(c.Value) {
+		if c, err := r.Cookie(visitorCookie); err == nil && p.PublicActions.Remembers(c.Value) {
 			own.ServeHTTP(w, r)
 			return
 		}
@@ -156,7 +156,7 @@ func (p *Pages) mayKnow(produce maker, parameters ...string) http.Handler {
 // configured public origin, because a client can forge the Host header. Only requests from this
 // machine to itself work without one.
 func (p *Pages) open(v *visit) bool {
-	return !v.org.PublicClosed && v.org.BillingState != organization.BillingStateReadOnly && (p.publicOrigin != "" || v.here)
+	return !v.org.PublicClosed && !change.IsReadOnly(v.org) && (p.publicOrigin != "" || v.here)
 }
 
 // isHere reports whether a request was sent from this machine to itself. The Host header alone is
@@ -196,7 +196,7 @@ func (p *Pages) mustShow(ctx context.Context) error {
 
 // remember returns the cookie that identifies the visitor, on the organization's pages only.
 func (p *Pages) remember(v *visit, who publicactions.Sender) *http.Cookie {
-	return v.cookieOf(p.Interactions.Remember(v.org.ID, who), int(publicactions.Remembered.Seconds()))
+	return v.cookieOf(p.PublicActions.Remember(v.org.ID, who), int(publicactions.Remembered.Seconds()))
 }
 
 func (v *visit) cookieOf(value string, maxAge int) *http.Cookie {
@@ -231,7 +231,7 @@ func (p *Pages) unvote(ctx context.Context, a *acting) (*answer, error) {
 		if err := p.mustBeOpen(a.visit); err != nil {
 			return nil, err
 		}
-		if err := p.Interactions.Retract(ctx, *a.visitor, one.ID); err != nil {
+		if err := p.PublicActions.Retract(ctx, *a.visitor, one.ID); err != nil {
 			return nil, err
 		}
 	}

@@ -51,9 +51,9 @@ func tooQuick(t *testing.T, v *visitor) {
 	form := v.do(t, http.MethodGet, v.at+"/dark-mode/-/vote", nil)
 	stamp := stampOf(form)
 	stampOfForm := func(at time.Duration) string {
-		return v.App.Interactions.Stamp(v.at+"/dark-mode/-/vote", time.Now().Add(at))
+		return v.App.PublicActions.Stamp(v.at+"/dark-mode/-/vote", time.Now().Add(at))
 	}
-	another := v.App.Interactions.Stamp(v.at+"/-/new", time.Now().Add(-time.Minute))
+	another := v.App.PublicActions.Stamp(v.at+"/-/new", time.Now().Add(-time.Minute))
 	for _, s := range []string{stamp, "", "x", stamp[1:], stampOfForm(-25 * time.Hour), stampOfForm(time.Hour), another} {
 		a := v.do(t, http.MethodPost, v.at+"/dark-mode/-/vote", v.filled(v.address("ada"), "stamp", s))
 		require.Equal(t, http.StatusUnprocessableEntity, a.StatusCode)

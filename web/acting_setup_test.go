@@ -61,7 +61,7 @@ func (v *visitor) do(t *testing.T, method, path string, form url.Values, header 
 	if form != nil {
 		if form.Get("stamp") == minuteAgo {
 			form = maps.Clone(form)
-			form.Set("stamp", v.App.Interactions.Stamp(path, time.Now().Add(-time.Minute)))
+			form.Set("stamp", v.App.PublicActions.Stamp(path, time.Now().Add(-time.Minute)))
 		}
 		body = strings.NewReader(form.Encode())
 	}

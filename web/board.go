@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"earshot/ent/db"
-	"earshot/ent/db/post"
 	"earshot/internal/feedback"
 	"earshot/internal/page"
 	"earshot/web/markup"
@@ -18,12 +17,6 @@ const (
 	postsOnPage = 20
 	maxSearch   = page.MaxSearch
 )
-
-// statuses are in the order of a post's progress.
-var statuses = []post.Status{
-	post.StatusOpen, post.StatusUnderReview, post.StatusPlanned, post.StatusInProgress, post.StatusShipped,
-	post.StatusDeclined, post.StatusDuplicate,
-}
 
 type boardContent struct {
 	pager
@@ -89,7 +82,7 @@ func (v *visit) asked(content *boardContent, tags []*db.Tag) feedback.PostQuery 
 		}
 		content.Sorts = append(content.Sorts, shown)
 	}
-	content.Statuses, asked.Statuses = choose(v.query["status"], statuses, func(s post.Status) (value, title string) {
+	content.Statuses, asked.Statuses = choose(v.query["status"], feedback.Statuses, func(s feedback.Status) (value, title string) {
 		return string(s), v.words.Text("status." + string(s))
 	})
 	// Addresses contain tag ids, because names change.
@@ -149,22 +142,19 @@ type column struct {
 	More string
 }
 
-// roadmapStatuses are the columns of a roadmap.
-var roadmapStatuses = []post.Status{post.StatusPlanned, post.StatusInProgress, post.StatusShipped}
-
 // roadmap shows the posts that are planned, in progress and shipped.
 func (p *Pages) roadmap(ctx context.Context, v *visit) (*answer, error) {
 	b, err := p.onBoard(ctx, v)
 	if err != nil {
 		return nil, err
 	}
-	found, err := p.Feedback.Roadmap(ctx, b, roadmapStatuses...)
+	found, err := p.Feedback.Roadmap(ctx, b)
 	if err != nil {
 		return nil, err
 	}
 	at := boardPath(v.org, b)
 	var content roadmapContent
-	for i, status := range roadmapStatuses {
+	for i, status := range feedback.RoadmapStatuses {
 		c := column{Status: string(status)}
 		for _, one := range found[i] {
 			c.Posts = append(c.Posts, showPost(at, one))

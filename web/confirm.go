@@ -60,7 +60,7 @@ func (p *Pages) link(ctx context.Context, a *acting) (*answer, error) {
 		return nil, err
 	}
 	token := a.r.URL.Query().Get("token")
-	wanted, by, err := p.Interactions.Pending(ctx, token)
+	wanted, by, err := p.PublicActions.Pending(ctx, token)
 	if problem.Is(err, problem.NotFound) {
 		return a.over()
 	}
@@ -114,7 +114,7 @@ func (p *Pages) confirm(ctx context.Context, a *acting) (*answer, error) {
 	if err := p.mustBeOpen(a.visit); err != nil {
 		return nil, err
 	}
-	confirmed, err := p.Interactions.Confirm(ctx, a.form.Get("token"), p.network(a.r), a.form.Get("optIn") != "", a.words.Tag.String())
+	confirmed, err := p.PublicActions.Confirm(ctx, a.form.Get("token"), p.network(a.r), a.form.Get("optIn") != "", a.words.Tag.String())
 	if problem.Is(err, problem.NotFound) {
 		return a.over()
 	}

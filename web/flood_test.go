@@ -80,7 +80,7 @@ func TestAFloodOfOneClientKeepsNoOtherOrganizationFromItsPages(t *testing.T) {
 		posts = append(posts, attacked.at+"/"+fmt.Sprint("post-", i))
 	}
 	paths := append(posts, attacked.at, attacked.at+"/-/image.png", attacked.home)
-	cookie := "earshot_visitor=" + app.Interactions.Remember(attacked.Organization.ID, publicactions.Sender{Email: "eve@example.com", Name: "Eve"})
+	cookie := "earshot_visitor=" + app.PublicActions.Remember(attacked.Organization.ID, publicactions.Sender{Email: "eve@example.com", Name: "Eve"})
 	for name, header := range map[string]string{"as a reader": "", "as a visitor who acts": cookie} {
 		t.Run(name, func(t *testing.T) {
 			stop, served := attacked.flood(t, paths, header)

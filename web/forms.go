@@ -39,7 +39,7 @@ func (p *Pages) form(kind publicactions.Kind) actor {
 		if err != nil {
 			return nil, err
 		}
-		return a.showForm(b, one, kind, http.StatusOK, formContent{Stamp: p.Interactions.Stamp(a.at, time.Now())})
+		return a.showForm(b, one, kind, http.StatusOK, formContent{Stamp: p.PublicActions.Stamp(a.at, time.Now())})
 	}
 }
 
@@ -68,7 +68,7 @@ func moderated(b *db.Board, kind publicactions.Kind) bool {
 // mustHaveRoom fails if the moderation queue accepts no more for the board. The check runs before the
 // visitor writes a text.
 func (p *Pages) mustHaveRoom(ctx context.Context, b *db.Board) error {
-	room, err := p.Interactions.HasRoom(ctx, b.ID)
+	room, err := p.PublicActions.HasRoom(ctx, b.ID)
 	if err == nil && !room {
 		err = publicactions.QueueFull()
 	}
@@ -122,7 +122,7 @@ func (p *Pages) submit(kind publicactions.Kind) actor {
 
 // atOnce acts for a known visitor.
 func (p *Pages) atOnce(ctx context.Context, a *acting, b *db.Board, wanted publicactions.Wanted) (*answer, error) {
-	done, err := p.Interactions.Act(ctx, *a.visitor, wanted, a.form.Get("stamp"))
+	done, err := p.PublicActions.Act(ctx, *a.visitor, wanted, a.form.Get("stamp"))
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +134,7 @@ func (p *Pages) atOnce(ctx context.Context, a *acting, b *db.Board, wanted publi
 
 // ask sends the confirmation link by e-mail. The answer is the same for every address.
 func (p *Pages) ask(ctx context.Context, a *acting, b *db.Board, one *feedback.Post, wanted publicactions.Wanted) (*answer, error) {
-	if err := p.Interactions.MayTry(ctx, p.network(a.r)); err != nil {
+	if err := p.PublicActions.MayTry(ctx, p.network(a.r)); err != nil {
 		return nil, err
 	}
 	sent := redirect(a.sentAt(b))
@@ -142,22 +142,22 @@ func (p *Pages) ask(ctx context.Context, a *acting, b *db.Board, one *feedback.P
 		return sent, nil
 	}
 	by := publicactions.Sender{Email: a.form.Get("email"), Name: a.form.Get("name"), From: p.network(a.r)}
-	if err := p.Interactions.Check(&wanted, &by); err != nil {
+	if err := p.PublicActions.Check(&wanted, &by); err != nil {
 		return nil, err
 	}
 	// A person who was too quick, or needed more than a day, sends the form again and loses
 	// nothing.
 	again, stamp := a.filled(nil), a.form.Get("stamp")
-	switch p.Interactions.PaceOf(a.at, stamp) {
+	switch p.PublicActions.PaceOf(a.at, stamp) {
 	case publicactions.TooQuick:
 		again.Hint, again.Stamp = a.words.Text("form.tooQuick"), stamp
 		return a.showForm(b, one, wanted.Kind, http.StatusUnprocessableEntity, again)
 	case publicactions.TooSlow, publicactions.Unknown:
-		again.Hint, again.Stamp = a.words.Text("form.tooSlow"), p.Interactions.Stamp(a.at, time.Now())
+		again.Hint, again.Stamp = a.words.Text("form.tooSlow"), p.PublicActions.Stamp(a.at, time.Now())
 		return a.showForm(b, one, wanted.Kind, http.StatusUnprocessableEntity, again)
 	case publicactions.Usual:
 	}
-	return sent, p.Interactions.Ask(ctx, by, wanted, p.mailing(a, wanted.Kind))
+	return sent, p.PublicActions.Ask(ctx, by, wanted, p.mailing(a, wanted.Kind))
 }
 
 // mailing is the e-mail with the link. It contains no text of the visitor, because the address may

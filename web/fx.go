@@ -20,7 +20,7 @@ import (
 // Module serves the pages beside the API.
 var Module = fx.Module("web", fx.Invoke(
 	func(a *api.API, keys *access.Service, f *feedback.Service, i *publicactions.Service, told *subscribers.Service, g *widget.Service, c config.Config, m *telemetry.Metrics, log *slog.Logger) error {
-		p, err := New(UseCases{Access: keys, Feedback: f, Interactions: i, Subscribers: told, Widget: g}, Options{
+		p, err := New(UseCases{Access: keys, Feedback: f, PublicActions: i, Subscribers: told, Widget: g}, Options{
 			PublicOrigin: c.PublicOrigin, Slots: pagecache.SlotsOf(runtime.GOMAXPROCS(0), c.DatabaseMaxConns), Network: a.Network, Meter: m.Meter(), Log: log,
 		})
 		if err != nil {

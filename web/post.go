@@ -44,7 +44,7 @@ func (p *Pages) actsOn(ctx context.Context, v *visit, at string, one *feedback.P
 	acts = &postActs{Vote: at + "/-/vote", Unvote: at + "/-/unvote", Comment: at + "/-/comment", Forget: workspacePath(v.org) + "/-/forget"}
 	if v.visitor != nil {
 		acts.Known = v.visitor.Email
-		acts.Voted, err = p.Interactions.HasVoted(ctx, *v.visitor, one.Post)
+		acts.Voted, err = p.PublicActions.HasVoted(ctx, *v.visitor, one.Post)
 	}
 	return acts, err
 }

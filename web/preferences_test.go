@@ -65,7 +65,7 @@ func (r *reader) optsIn(t *testing.T) (post string) {
 	t.Helper()
 	post = r.post(t, "Dark mode", nil)
 	ctx := change.WithCaller(t.Context(), &change.Caller{Organization: r.Organization})
-	_, err := r.App.Interactions.Act(ctx, publicactions.Sender{Email: r.email, Name: "Quentin"},
+	_, err := r.App.PublicActions.Act(ctx, publicactions.Sender{Email: r.email, Name: "Quentin"},
 		publicactions.Wanted{Kind: publicactions.Vote, Post: publicid.Read[publicid.Post](post), OptIn: true, Language: "en"}, "")
 	require.NoError(t, err)
 	return post
@@ -277,7 +277,7 @@ func optsInAgain(t *testing.T, r *reader) {
 
 func approvedLater(t *testing.T, r *reader) {
 	r.Patch(t, r.board, object{"moderated": true})
-	done, err := r.App.Interactions.Act(change.WithCaller(t.Context(), &change.Caller{Organization: r.Organization}),
+	done, err := r.App.PublicActions.Act(change.WithCaller(t.Context(), &change.Caller{Organization: r.Organization}),
 		publicactions.Sender{Email: r.email, Name: "Quentin"},
 		publicactions.Wanted{Kind: publicactions.Post, Board: publicid.Read[publicid.Board](strings.TrimPrefix(r.board, "/v1/boards/")), Title: "Purple", OptIn: true, Language: "en"}, "")
 	require.NoError(t, err)

@@ -132,7 +132,7 @@ func (p *Pages) inWorkspace(ctx context.Context, v *visit, produce maker) (*answ
 			return nil, err
 		}
 		if v.cookie != "" {
-			v.visitor = p.Interactions.Recall(v.org.ID, v.cookie, v.from)
+			v.visitor = p.PublicActions.Recall(v.org.ID, v.cookie, v.from)
 		}
 		ctx = change.WithCaller(ctx, &change.Caller{Organization: v.org})
 		v.memory = p.answers.Reservation(v.org.ID)

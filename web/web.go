@@ -47,11 +47,11 @@ type Options struct {
 
 // UseCases are the services that the pages call.
 type UseCases struct {
-	Access       *access.Service
-	Feedback     *feedback.Service
-	Interactions *publicactions.Service
-	Subscribers  *subscribers.Service
-	Widget       *widget.Service
+	Access        *access.Service
+	Feedback      *feedback.Service
+	PublicActions *publicactions.Service
+	Subscribers   *subscribers.Service
+	Widget        *widget.Service
 }
 
 // Pages serves the public pages.

@@ -132,7 +132,7 @@ func frameBadForm(t *testing.T, v *visitor) {
 	for _, told := range []string{"Please write a title", "This isn’t an e-mail address", "My words"} {
 		require.Contains(t, a.text(t), told)
 	}
-	a = v.do(t, http.MethodPost, v.inFrame()+"/-/new", v.filled(v.address("ada"), "title", "x", "stamp", v.App.Interactions.Stamp(v.inFrame()+"/-/new", time.Now())))
+	a = v.do(t, http.MethodPost, v.inFrame()+"/-/new", v.filled(v.address("ada"), "title", "x", "stamp", v.App.PublicActions.Stamp(v.inFrame()+"/-/new", time.Now())))
 	require.Contains(t, a.text(t), "That was quick. Please send it once more.")
 	a = v.do(t, http.MethodPost, v.inFrame()+"/-/new", url.Values{"text": {strings.Repeat("x", 200_000)}})
 	require.Equal(t, http.StatusRequestEntityTooLarge, a.StatusCode)

@@ -58,7 +58,7 @@ func newBallot(t *testing.T, o apptest.Options) *ballot {
 // vote submits a vote as the page's form does, and returns the id of the interaction.
 func (b *ballot) vote(t *testing.T) string {
 	t.Helper()
-	err := b.app.Interactions.Ask(b.ctx, publicactions.Sender{Email: "quentin@example.com", Name: "Quentin"},
+	err := b.app.PublicActions.Ask(b.ctx, publicactions.Sender{Email: "quentin@example.com", Name: "Quentin"},
 		publicactions.Wanted{Kind: publicactions.Vote, Post: publicid.Read[publicid.Post](b.post)},
 		publicactions.Mailing{Subject: "Confirm your vote", Text: "Open {link} to confirm.", Page: "https://feedback.example.com/confirm"})
 	require.NoError(t, err)
@@ -112,7 +112,7 @@ func (b *ballot) waits(t *testing.T, c client.Client, id string) {
 // confirm does the same as the button on the link's page.
 func (b *ballot) confirm(t *testing.T, token string) error {
 	t.Helper()
-	_, err := b.app.Interactions.Confirm(b.ctx, token, netip.Prefix{}, false, "en")
+	_, err := b.app.PublicActions.Confirm(b.ctx, token, netip.Prefix{}, false, "en")
 	return err
 }
 
@@ -248,7 +248,7 @@ func TestAnUnconfirmedInteractionDisappearsAfterADay(t *testing.T) {
 	env := suite.NewTestWorkflowEnvironment()
 	env.SetStartTime(time.Now())
 	env.SetTestTimeout(testkit.Wait)
-	does := activities.NewInteractions(b.app.Interactions, mailer.New(mailer.Options{Dir: b.mail, Log: testkit.Log(t), SMTP: config.SMTP{}}),
+	does := activities.NewInteractions(b.app.PublicActions, mailer.New(mailer.Options{Dir: b.mail, Log: testkit.Log(t), SMTP: config.SMTP{}}),
 		activities.NewCounts(b.app.Metrics.Meter()))
 	env.RegisterActivityWithOptions(does.MailLink, activity.RegisterOptions{Name: activities.MailLinkName})
 	env.RegisterActivityWithOptions(does.Look, activity.RegisterOptions{Name: activities.LookAtInteractionName})
@@ -271,7 +271,7 @@ func TestWithoutAWayForMailsNothingIsKept(t *testing.T) {
 	b := newBallot(t, apptest.Options{})
 	id, err := publicid.Parse[publicid.Interaction](b.vote(t))
 	require.NoError(t, err)
-	does := activities.NewInteractions(b.app.Interactions, mailer.New(mailer.Options{Log: testkit.Log(t)}), activities.NewCounts(b.app.Metrics.Meter()))
+	does := activities.NewInteractions(b.app.PublicActions, mailer.New(mailer.Options{Log: testkit.Log(t)}), activities.NewCounts(b.app.Metrics.Meter()))
 	require.NoError(t, does.MailLink(t.Context(), activities.InteractionParams{Interaction: id}))
 	require.Zero(t, b.left(t))
 	found, err := does.Look(t.Context(), activities.InteractionParams{Interaction: id})

@@ -71,7 +71,7 @@ func (p *mailedTenant) votes(t *testing.T, email, post, language string) {
 
 func (p *mailedTenant) acts(t *testing.T, email string, w publicactions.Wanted) {
 	t.Helper()
-	_, err := p.app.Interactions.Act(p.ctx, publicactions.Sender{Email: email, Name: "Quentin"}, w, "")
+	_, err := p.app.PublicActions.Act(p.ctx, publicactions.Sender{Email: email, Name: "Quentin"}, w, "")
 	require.NoError(t, err)
 }
 

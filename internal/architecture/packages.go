@@ -31,7 +31,7 @@ var Layers = []Layer{
 	}},
 	{"Edges: they import features and the rows of `ent/db`, but no SQL and no Temporal", []Package{
 		{"api", "HTTP: middleware, handlers, mapping of errors to statuses", []string{
-			"api/contract", "api/gen", "ent/db/...", "internal/access", "internal/change", "internal/clientaddr", "internal/config",
+			"api/contract", "api/gen", "ent/db", "internal/access", "internal/change", "internal/clientaddr", "internal/config",
 			"internal/contacts", "internal/etag", "internal/feedback", "internal/guide", "internal/keyring", "internal/memory",
 			"internal/page", "internal/privacy", "internal/problem", "internal/publicactions", "internal/publicid", "internal/ratelimit",
 			"internal/subscribers", "internal/telemetry", "internal/webhooks", "internal/widget",
@@ -42,7 +42,7 @@ var Layers = []Layer{
 		{"docs/api", "text of the API guide", nil},
 		{"internal/guide", "pages of the API guide, and their search", []string{"docs/api"}},
 		{"web", "public boards at `/b/`, the widget at `/w/`, forms of end-users", []string{
-			"api", "ent/db/...", "internal/access", "internal/change", "internal/config", "internal/etag", "internal/feedback",
+			"api", "ent/db", "internal/access", "internal/change", "internal/config", "internal/etag", "internal/feedback",
 			"internal/memory", "internal/page", "internal/problem", "internal/publicactions", "internal/publicid", "internal/ratelimit",
 			"internal/subscribers", "internal/telemetry", "internal/widget", "web/markup", "web/messages", "web/pagecache", "web/palette",
 			"web/preview",

@@ -7,6 +7,7 @@ import (
 	"github.com/go-faster/errors"
 	"go.opentelemetry.io/otel/trace"
 
+	"earshot/ent/db"
 	"earshot/ent/db/organization"
 	"earshot/internal/failpoint"
 	"earshot/internal/postgres"
@@ -100,12 +101,15 @@ func (c *Change) trace(ctx context.Context) {
 
 // MayWrite returns problem.Forbidden while the organization's bills are unpaid.
 func MayWrite(caller *Caller) error {
-	if caller.Organization.BillingState == organization.BillingStateReadOnly {
+	if IsReadOnly(caller.Organization) {
 		return problem.New(problem.Forbidden, "The organization is in a read-only billing state.").
 			With("reason", "billing_read_only")
 	}
 	return nil
 }
+
+// IsReadOnly reports whether the billing state of an organization forbids changes.
+func IsReadOnly(o *db.Organization) bool { return o.BillingState == organization.BillingStateReadOnly }
 
 // Unavailable reports whether a use case failed, without changing anything, because it would have
 // waited too long.

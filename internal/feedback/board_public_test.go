@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/ent/db"
-	"earshot/ent/db/post"
 	"earshot/internal/change"
 	"earshot/internal/feedback"
 	"earshot/internal/page"
@@ -77,7 +76,7 @@ func privateMeanwhile(t *testing.T, n *tenant) {
 		t.Helper()
 		_, onPost := f.PublicPost(ctx, b, "dark-mode")
 		_, onAddresses := f.PublicAddresses(ctx, b)
-		_, onRoadmap := f.Roadmap(ctx, b, post.StatusPlanned)
+		_, onRoadmap := f.Roadmap(ctx, b)
 		_, onEntries := f.PublicEntries(ctx, b, page.Query{})
 		_, onEntry := f.PublicEntry(ctx, b, "news")
 		for _, err := range []error{onPost, onAddresses, onRoadmap, onEntries, onEntry} {

@@ -40,15 +40,18 @@ func (s *Service) PublicPost(ctx context.Context, on *db.Board, name string) (*P
 	return s.Post(ctx, found.ID)
 }
 
-// Roadmap returns the posts of a public board in each of the statuses, newest first, without their
+// RoadmapStatuses are the columns of a roadmap.
+var RoadmapStatuses = []Status{post.StatusPlanned, post.StatusInProgress, post.StatusShipped}
+
+// Roadmap returns the posts of a public board in each of RoadmapStatuses, newest first, without their
 // texts. It leaves out posts that are hidden from the roadmap. If the board does not show its
 // roadmap, it returns problem.NotFound.
-func (s *Service) Roadmap(ctx context.Context, on *db.Board, statuses ...post.Status) ([][]*db.Post, error) {
+func (s *Service) Roadmap(ctx context.Context, on *db.Board) ([][]*db.Post, error) {
 	if !on.Public || !on.ShowRoadmap {
 		return nil, problem.Missing("roadmap")
 	}
-	columns := make([][]*db.Post, len(statuses))
-	for i, status := range statuses {
+	columns := make([][]*db.Post, len(RoadmapStatuses))
+	for i, status := range RoadmapStatuses {
 		var err error
 		columns[i], err = s.store.Client().Post.Query().
 			Where(post.BoardID(on.ID), post.StatusEQ(status), post.HideFromRoadmap(false), post.DeletedAtIsNil()).

@@ -154,7 +154,7 @@ func (in *checkedPostQuery) readCursor(bad *problem.Fields, q page.Query) {
 
 // statuses parses the statuses of a filter.
 func statuses(bad *problem.Fields, given []string) []post.Status {
-	bad.Items("status", given, len(postStatuses))
+	bad.Items("status", given, len(Statuses))
 	out := make([]post.Status, len(given))
 	for i, v := range given {
 		if out[i] = post.Status(v); post.StatusValidator(out[i]) != nil {

@@ -35,10 +35,22 @@ type PostPatch struct {
 	TagIDs *[]string
 }
 
-var (
-	postStatuses = []string{"open", "under_review", "planned", "in_progress", "shipped", "declined", "duplicate"}
-	statusWords  = "must be one of " + strings.Join(postStatuses, ", ")
-)
+// Status is the status of a post.
+type Status = post.Status
+
+// Statuses are all statuses, in the order of a post's progress.
+var Statuses = []Status{
+	post.StatusOpen, post.StatusUnderReview, post.StatusPlanned, post.StatusInProgress, post.StatusShipped,
+	post.StatusDeclined, post.StatusDuplicate,
+}
+
+var statusWords = func() string {
+	words := make([]string, len(Statuses))
+	for i, s := range Statuses {
+		words[i] = string(s)
+	}
+	return "must be one of " + strings.Join(words, ", ")
+}()
 
 // checkedPatch is a PostPatch with its ids parsed.
 type checkedPatch struct {

@@ -80,7 +80,7 @@ func TestALinkToUnsubscribeThatCouldEndItsHeaderIsRefused(t *testing.T) {
 func TestARefusalSaysWhetherTheMailboxIsMissing(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		answer          smtp.SMTPError
+		answer           smtp.SMTPError
 		unknown, refused bool
 	}{
 		"no such user":          {smtp.SMTPError{Code: 550, EnhancedCode: smtp.EnhancedCode{5, 1, 1}, Message: "<ada@example.com> unknown"}, true, true},

@@ -140,7 +140,7 @@ func eraseMemberByOperator(t *testing.T, n *tenant) {
 	found, err := n.App.Access.RemovedMemberByEmail(n.Context(t.Context()), "Kim.Osei@northwind.example")
 	require.NoError(t, err)
 	require.Equal(t, id, found.ID.String())
-	require.NoError(t, n.App.Subjects.EraseMemberAsOperator(n.Context(t.Context()), found.ID))
+	require.NoError(t, n.App.Privacy.EraseMemberAsOperator(n.Context(t.Context()), found.ID))
 	require.Empty(t, n.traces(t, memberAddress, memberName))
 	_, err = n.App.Access.RemovedMemberByEmail(n.Context(t.Context()), memberAddress)
 	require.Error(t, err)

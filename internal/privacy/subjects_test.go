@@ -142,7 +142,7 @@ func exportStops(t *testing.T, n *tenant) {
 	request := n.ID(t, "/v1/contacts/"+n.noor+"/export", nil)
 	id, err := publicid.Parse[publicid.SubjectRequest](request)
 	require.NoError(t, err)
-	_, err = n.App.Subjects.Continue(t.Context(), id)
+	_, err = n.App.Privacy.Continue(t.Context(), id)
 	require.NoError(t, err)
 	n.Make(t, http.MethodDelete, "/v1/contacts/"+n.noor, nil)
 	n.Finished(t, request)
@@ -247,7 +247,7 @@ func (n *tenant) waitsForLink(t *testing.T) {
 func (n *tenant) submits(t *testing.T, text string) {
 	t.Helper()
 	n.Patch(t, "/v1/boards/"+n.board, object{"public": true, "moderated": true})
-	done, err := n.App.Interactions.Act(change.WithCaller(t.Context(), &change.Caller{Organization: n.Organization}),
+	done, err := n.App.PublicActions.Act(change.WithCaller(t.Context(), &change.Caller{Organization: n.Organization}),
 		publicactions.Sender{Email: address, Name: fullName},
 		publicactions.Wanted{Kind: publicactions.Comment, Post: publicid.Read[publicid.Post](n.post), Text: text, OptIn: true}, "")
 	require.NoError(t, err)
@@ -495,7 +495,7 @@ func eraseWaits(t *testing.T, n *tenant) {
 	id, err := publicid.Parse[publicid.SubjectRequest](n.erase(t, object{}))
 	require.NoError(t, err)
 	next := func() bool {
-		p, err := n.App.Subjects.Continue(t.Context(), id)
+		p, err := n.App.Privacy.Continue(t.Context(), id)
 		require.NoError(t, err)
 		return p.Wait
 	}
@@ -553,14 +553,14 @@ func TestAWorkerCompletesTheErasureOfADeadWorkerAndNotifiesReceivers(t *testing.
 	id, err := publicid.Parse[publicid.SubjectRequest](request)
 	require.NoError(t, err)
 	for range 2 { // then the first worker dies
-		_, err = first.Subjects.Continue(t.Context(), id)
+		_, err = first.Privacy.Continue(t.Context(), id)
 		require.NoError(t, err)
 	}
 	// Another Temporal has no runs, so the sweep has to find the rows.
 	logs := testkit.NewLogs()
 	second := apptest.Start(t, apptest.Options{Worker: true, DatabaseURL: first.Config.DatabaseURL, Logs: logs.Logger()})
 	require.Eventually(t, func() bool {
-		receipt, err := second.Subjects.Request(n.Context(t.Context()), id)
+		receipt, err := second.Privacy.Request(n.Context(t.Context()), id)
 		return err == nil && receipt.Status == "completed"
 	}, testkit.Wait, 50*time.Millisecond)
 	bodies := ""

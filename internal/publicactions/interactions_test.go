@@ -45,7 +45,7 @@ func newStageWith(t *testing.T, environ ...string) *stage {
 	board := n.ID(t, "/v1/boards", object{"name": "Ideas", "public": true})
 	post := publicid.Read[publicid.Post](n.ID(t, "/v1/boards/"+board+"/posts", object{"title": "Dark mode"}))
 	ctx := change.WithCaller(t.Context(), &change.Caller{Organization: n.Organization})
-	return &stage{n, n.App.Interactions, publicid.Read[publicid.Board](board), post, ctx}
+	return &stage{n, n.App.PublicActions, publicid.Read[publicid.Board](board), post, ctx}
 }
 
 func (s *stage) ask(t *testing.T, email string) (token string) {
@@ -210,7 +210,7 @@ func TestLimitsHoldInAllProcessesTogether(t *testing.T) {
 		all.Go(func() {
 			service := s.Service
 			if i%2 == 0 {
-				service = another.Interactions
+				service = another.PublicActions
 			}
 			if err := service.MayTry(t.Context(), here); err == nil {
 				granted.Add(1)
@@ -232,7 +232,7 @@ func TestTheSweepFindsEveryInteractionThatIsDuePageByPage(t *testing.T) {
 	}
 	var last jobs.Overdue
 	for {
-		due, err := s.App.Interactions.Sweep().Rows(t.Context(), 0, last, 1)
+		due, err := s.App.PublicActions.Sweep().Rows(t.Context(), 0, last, 1)
 		require.NoError(t, err)
 		if len(due) == 0 {
 			break

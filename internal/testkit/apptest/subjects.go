@@ -16,7 +16,7 @@ func (n *Tenant) Finished(t testing.TB, request string) string {
 	id, err := publicid.Parse[publicid.SubjectRequest](request)
 	require.NoError(t, err)
 	for waits := 0; ; {
-		p, err := n.App.Subjects.Continue(t.Context(), id)
+		p, err := n.App.Privacy.Continue(t.Context(), id)
 		require.NoError(t, err)
 		if p.Wait {
 			waits++

@@ -19,7 +19,7 @@ func (n *Tenant) Submission(t testing.TB, board, post string) string {
 	t.Helper()
 	n.Make(t, http.MethodPatch, "/v1/boards/"+board, map[string]any{"public": true, "moderated": true})
 	ctx := change.WithCaller(t.Context(), &change.Caller{Organization: n.Organization})
-	done, err := n.App.Interactions.Act(ctx,
+	done, err := n.App.PublicActions.Act(ctx,
 		publicactions.Sender{Email: n.Organization.ID.String() + "@example.com", Name: "Vera"},
 		publicactions.Wanted{Kind: publicactions.Comment, Post: publicid.Read[publicid.Post](post), Text: "Me too, please."}, "")
 	require.NoError(t, err)
