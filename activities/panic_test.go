@@ -51,7 +51,7 @@ func newDue(t *testing.T, n int) due {
 	t.Helper()
 	s, box, receiver := testkit.Store(t), seal.New(), testkit.NewReceiver(t)
 	require.NoError(t, box.Add("k1", make([]byte, 32)))
-	o, err := s.Client().Organization.Create().SetName("Acme").Save(postgres.System(t.Context(), "test"))
+	o, err := s.Client().Organization.Create().SetName("Acme").Save(s.Across("a test").Context(t.Context()))
 	require.NoError(t, err)
 	ctx, hook := postgres.WithOrganization(t.Context(), o.ID), publicid.NewWebhook()
 	s.Client().Webhook.Create().SetID(hook).SetURL(receiver.URL).SetEvents([]string{"post.created"}).

@@ -18,7 +18,6 @@ import (
 	"earshot/activities"
 	"earshot/ent/db"
 	"earshot/internal/delivery"
-	"earshot/internal/postgres"
 	"earshot/internal/publicid"
 	"earshot/internal/testkit"
 	"earshot/internal/testkit/apptest"
@@ -64,7 +63,7 @@ func (d *dying) row(t *testing.T) *db.Delivery {
 	t.Helper()
 	id, err := publicid.Parse[publicid.Delivery](d.id)
 	require.NoError(t, err)
-	row, err := d.app.Store.Client().Delivery.Get(postgres.System(t.Context(), "a test"), id)
+	row, err := d.app.Store.Client().Delivery.Get(d.app.Store.Across("a test").Context(t.Context()), id)
 	require.NoError(t, err)
 	return row
 }

@@ -201,7 +201,7 @@ func lookAtBackfill(ctx context.Context, service *backfill.Service, id publicid.
 	if err != nil {
 		return nil, 0, err
 	}
-	left, err := service.Left(ctx, id)
+	left, err := service.Left(ctx, found)
 	return found, left, err
 }
 

@@ -135,7 +135,14 @@ func newKeyRevokeCommand(asJSON *bool) *cobra.Command {
 			if err != nil {
 				return errors.Errorf("%s is not the id of an API key; `earshot key list` shows them", args[0])
 			}
-			key, err := a.access.RevokeAPIKey(postgres.System(cmd.Context(), "the operator names the key"), id, keepCreated)
+			ctx, err := postgres.InOrganizationOf(cmd.Context(), a.store, id)
+			if db.IsNotFound(err) {
+				return errors.Errorf("there is no API key %s; `earshot key list` shows them", args[0])
+			}
+			if err != nil {
+				return err
+			}
+			key, err := a.access.RevokeAPIKey(ctx, id, keepCreated)
 			if err != nil {
 				return inWords(err)
 			}

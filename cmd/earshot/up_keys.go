@@ -116,7 +116,7 @@ func authenticates(ctx context.Context, a *admin, key string) (bool, error) {
 // firstOwner returns the member that the keys act as: the first member of the oldest organization.
 // It creates both if there is no organization.
 func firstOwner(ctx context.Context, a *admin) (owner *db.User, made bool, err error) {
-	everywhere := postgres.System(ctx, "the development stack uses the oldest organization")
+	everywhere := a.store.Across("the development stack uses the oldest organization").Context(ctx)
 	oldest, err := a.store.Client().Organization.Query().Order(db.Asc(organization.FieldID)).First(everywhere)
 	if db.IsNotFound(err) {
 		_, owner, err = a.access.CreateOrganization(ctx, access.NewOrganization{

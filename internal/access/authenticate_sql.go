@@ -32,11 +32,6 @@ func oneEach(columns []string, table, of string) string {
 // keysWithOwners loads the API keys with these hashes and their members, and the organizations by
 // id. It covers all organizations and takes one round trip for a whole batch.
 func keysWithOwners(ctx context.Context, s *postgres.DB, hashes [][]byte) ([]*db.APIKey, map[publicid.Organization]*db.Organization, error) {
-	conn, err := s.Acquire(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer conn.Release()
 	b := &pgx.Batch{}
 	var keys []*db.APIKey
 	var users []*db.User
@@ -44,7 +39,7 @@ func keysWithOwners(ctx context.Context, s *postgres.DB, hashes [][]byte) ([]*db
 	collect(b, &keys, pgx.RowToAddrOfStructByNameLax[db.APIKey], keysSQL, hashes)
 	collect(b, &users, pgx.RowToAddrOfStructByNameLax[db.User], keyUsersSQL, hashes)
 	collect(b, &organizations, pgx.RowToAddrOfStructByNameLax[db.Organization], organizationsSQL, hashes)
-	if err := conn.SendBatch(ctx, b).Close(); err != nil {
+	if err := s.Across("an API key names its organization").SendBatch(ctx, b); err != nil {
 		return nil, nil, errors.Wrap(err, "load API keys")
 	}
 	member := make(map[publicid.User]*db.User, len(users))
@@ -76,7 +71,7 @@ WHERE id IN (SELECT id FROM api_keys WHERE id = ANY($1) ORDER BY id FOR NO KEY U
 // noteKeyUses records when API keys of any organization were last used. It skips rows that another
 // transaction has locked, because the next use will be recorded.
 func noteKeyUses(ctx context.Context, s *postgres.DB, ids []publicid.APIKey, at time.Time) error {
-	if _, err := s.Pool().Exec(ctx, noteKeyUsesSQL, postgres.UUIDs(ids), at); err != nil {
+	if _, err := s.Across("API keys name their organizations").Exec(ctx, noteKeyUsesSQL, postgres.UUIDs(ids), at); err != nil {
 		return errors.Wrap(err, "note the use of API keys")
 	}
 	return nil

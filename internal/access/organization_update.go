@@ -207,7 +207,7 @@ func setOrClear[Update any](to, old *string, set func(string) Update, unset func
 // Workspace loads the organization that an address names by slug or id. If there is none, it
 // returns problem.NotFound.
 func (s *Service) Workspace(ctx context.Context, name string) (*db.Organization, error) {
-	ctx = postgres.System(ctx, "an address names its organization")
+	ctx = s.store.Across("an address names its organization").Context(ctx)
 	query := s.store.Client().Organization.Query()
 	if id := publicid.Read[publicid.Organization](name); !id.IsZero() {
 		query.Where(organization.ID(id))

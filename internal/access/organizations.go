@@ -9,7 +9,6 @@ import (
 	"earshot/ent/db"
 	"earshot/ent/db/organization"
 	"earshot/ent/db/user"
-	"earshot/internal/postgres"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
 )
@@ -43,7 +42,7 @@ func (s *Service) CreateOrganization(ctx context.Context, in NewOrganization) (*
 	if err := bad.Err(); err != nil {
 		return nil, nil, err
 	}
-	ctx = postgres.System(ctx, "a new organization is in none yet")
+	ctx = s.store.Across("a new organization is in none yet").Context(ctx)
 	var (
 		made  *db.Organization
 		owner *db.User
@@ -80,7 +79,7 @@ func (s *Service) CreateOrganization(ctx context.Context, in NewOrganization) (*
 // organization. It returns problem.NotFound if there is none, or if id is nil and there are
 // several.
 func (s *Service) FindOrganization(ctx context.Context, id *publicid.Organization) (*db.Organization, *db.User, error) {
-	ctx = postgres.System(ctx, "the command line chooses the organization")
+	ctx = s.store.Across("the command line chooses the organization").Context(ctx)
 	query := s.store.Client().Organization.Query()
 	if id != nil {
 		query.Where(organization.ID(*id))

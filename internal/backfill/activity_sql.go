@@ -42,31 +42,23 @@ SELECT DISTINCT ON (hash) hash, source, at, max(at) OVER (PARTITION BY hash) FRO
 // VisitorsActivity finds the public activity before a moment of the people with these address
 // hashes. The result is keyed by the hash.
 func VisitorsActivity(
-	ctx context.Context, tx *db.Tx, of publicid.Organization, hashes [][]byte, before time.Time,
+	ctx context.Context, tx *db.Tx, hashes [][]byte, before time.Time,
 ) (map[string]activity, error) {
 	found := map[string]activity{}
-	rows, err := tx.QueryContext(ctx, visitorsActivitySQL, of, hashes, before)
-	if err != nil {
-		return nil, errors.Wrap(err, "look for activity")
-	}
-	defer func() { _ = rows.Close() }()
-	for rows.Next() {
-		var hash []byte
-		var a activity
-		if err := rows.Scan(&hash, &a.Source, &a.First, &a.Last); err != nil {
-			return nil, errors.Wrap(err, "read activity")
-		}
+	var hash []byte
+	var a activity
+	err := postgres.QueryTx(ctx, tx, postgres.EachRow([]any{&hash, &a.Source, &a.First, &a.Last}, func() {
 		found[string(hash)] = a
-	}
-	if err := rows.Err(); err != nil {
+	}), visitorsActivitySQL, hashes, before)
+	if err != nil {
 		return nil, errors.Wrap(err, "look for activity")
 	}
 	return found, nil
 }
 
-// leftOfBackfill counts the addresses that a backfill, of any organization, has not processed yet.
+// leftOfBackfill counts the addresses that a backfill of the organization has not processed yet.
 func leftOfBackfill(ctx context.Context, s *postgres.DB, id publicid.ContactBackfill) (n int, err error) {
-	err = s.Pool().QueryRow(ctx, `SELECT count(*)::int FROM backfill_addresses WHERE backfill_id = $1`, id.UUID().String()).Scan(&n)
+	err = s.QueryRow(ctx, []any{&n}, `SELECT count(*)::int FROM backfill_addresses WHERE organization_id = $1 AND backfill_id = $2`, id.UUID())
 	if err != nil {
 		return 0, errors.Wrap(err, "count the remaining addresses of a backfill")
 	}

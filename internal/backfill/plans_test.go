@@ -10,6 +10,7 @@ import (
 
 	"earshot/ent/db"
 	"earshot/internal/backfill"
+	"earshot/internal/postgres"
 	"earshot/internal/publicid"
 	"earshot/internal/testkit"
 )
@@ -40,8 +41,9 @@ func TestALookForActivityGoesAlongIndexes(t *testing.T) {
 	require.NoError(t, err)
 	var hashes [][]byte
 	require.NoError(t, c.QueryRow(t.Context(), "SELECT array_agg(email_hash) FROM (SELECT email_hash FROM users WHERE kind = 'guest' ORDER BY length(email), email LIMIT 100) u").Scan(&hashes))
-	require.NoError(t, s.InTx(t.Context(), func(tx *db.Tx) error {
-		found, err := backfill.VisitorsActivity(t.Context(), tx, of, hashes, time.Now().Add(time.Hour))
+	ctx := postgres.WithOrganization(t.Context(), of)
+	require.NoError(t, s.InTx(ctx, func(tx *db.Tx) error {
+		found, err := backfill.VisitorsActivity(ctx, tx, hashes, time.Now().Add(time.Hour))
 		require.Len(t, found, 20)
 		return err
 	}))

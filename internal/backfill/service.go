@@ -131,8 +131,14 @@ func (s *Service) keep(ctx context.Context, c *change.Change, of publicid.Contac
 
 // Backfill loads a receipt of any organization, for the operator.
 func (s *Service) Backfill(ctx context.Context, id publicid.ContactBackfill) (*db.ContactBackfill, error) {
-	all := postgres.System(ctx, "an operator asks for a backfill by its id")
-	found, err := s.store.Client().ContactBackfill.Query().Where(contactbackfill.ID(id)).Only(all)
+	ctx, err := postgres.InOrganizationOf(ctx, s.store, id)
+	if db.IsNotFound(err) {
+		return nil, problem.Missing("backfill")
+	}
+	if err != nil {
+		return nil, err
+	}
+	found, err := s.store.Client().ContactBackfill.Query().Where(contactbackfill.ID(id)).Only(ctx)
 	if db.IsNotFound(err) {
 		return nil, problem.Missing("backfill")
 	}
@@ -143,6 +149,6 @@ func (s *Service) Backfill(ctx context.Context, id publicid.ContactBackfill) (*d
 }
 
 // Left returns the number of remaining addresses.
-func (s *Service) Left(ctx context.Context, id publicid.ContactBackfill) (int, error) {
-	return leftOfBackfill(ctx, s.store, id)
+func (s *Service) Left(ctx context.Context, of *db.ContactBackfill) (int, error) {
+	return leftOfBackfill(postgres.WithOrganization(ctx, of.OrganizationID), s.store, of.ID)
 }

@@ -65,7 +65,7 @@ func (s *Service) Continue(ctx context.Context, id publicid.ContactBackfill) (Pr
 	if err != nil {
 		return Progress{}, err
 	}
-	left, err := s.Left(ctx, id)
+	left, err := s.Left(ctx, now)
 	return ProgressOf(now, left), err
 }
 
@@ -119,7 +119,7 @@ func (s *Service) look(
 	for i, p := range people {
 		hashes[i] = s.contacts.EmailHash(p.Email)
 	}
-	active, err := VisitorsActivity(ctx, c.Tx, of.OrganizationID, hashes, of.ActiveBefore)
+	active, err := VisitorsActivity(ctx, c.Tx, hashes, of.ActiveBefore)
 	if err != nil {
 		return err
 	}
@@ -187,7 +187,7 @@ WHERE status = 'running' AND created_at <= now() - make_interval(secs => $1) AND
 ORDER BY created_at, id LIMIT $4`
 
 func (s *Service) overdue(ctx context.Context, grace time.Duration, after jobs.Overdue, limit int) ([]jobs.Overdue, error) {
-	return postgres.Across(ctx, s.store, "find running backfills", overdueSQL, func(row pgx.CollectableRow) (o jobs.Overdue, err error) {
+	return postgres.CollectAcross(ctx, s.store.Across("find running backfills"), overdueSQL, func(row pgx.CollectableRow) (o jobs.Overdue, err error) {
 		var (
 			id publicid.ContactBackfill
 			of publicid.Organization
@@ -201,11 +201,21 @@ func (s *Service) overdue(ctx context.Context, grace time.Duration, after jobs.O
 
 const cancelSQL = `
 WITH ended AS (
-  UPDATE contact_backfills SET status = 'canceled', finished_at = now() WHERE id = $1 AND status = 'running' RETURNING id
+  UPDATE contact_backfills SET status = 'canceled', finished_at = now() WHERE organization_id = $1 AND id = $2 AND status = 'running' RETURNING id
 ) DELETE FROM backfill_addresses WHERE backfill_id IN (SELECT id FROM ended)`
 
 // Cancel cancels a running backfill of any organization and deletes its remaining addresses. A backfill
 // that has already ended stays as it is.
 func (s *Service) Cancel(ctx context.Context, id publicid.ContactBackfill) error {
-	return s.store.ExecAcross(ctx, "cancel the backfill", cancelSQL, id.UUID().String())
+	ctx, err := postgres.InOrganizationOf(ctx, s.store, id)
+	if db.IsNotFound(err) {
+		return nil
+	}
+	if err == nil {
+		_, err = s.store.Exec(ctx, cancelSQL, id.UUID())
+	}
+	if err != nil {
+		return errors.Wrap(err, "cancel the backfill")
+	}
+	return nil
 }

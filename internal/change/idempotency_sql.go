@@ -141,14 +141,14 @@ func arrayOf(ids []uuid.UUID) *string {
 
 const removeAnswersSQL = `DELETE FROM idempotency_records WHERE organization_id = $1 AND subjects && $2::text::uuid[]`
 
-// RemoveAnswers removes the kept answers of an organization in which one of the ids is a subject. A
+// RemoveAnswers removes the kept answers of the organization in which one of the ids is a subject. A
 // repeated request then takes effect again. An answer whose transaction commits later is not found:
 // the caller has locked the rows that such an answer could show.
-func RemoveAnswers(ctx context.Context, tx *db.Tx, of publicid.Organization, subjects ...uuid.UUID) error {
+func RemoveAnswers(ctx context.Context, tx *db.Tx, subjects ...uuid.UUID) error {
 	if len(subjects) == 0 {
 		return nil
 	}
-	if _, err := tx.ExecContext(ctx, removeAnswersSQL, of, arrayOf(subjects)); err != nil {
+	if _, err := postgres.ExecTx(ctx, tx, removeAnswersSQL, arrayOf(subjects)); err != nil {
 		return errors.Wrap(err, "remove kept answers")
 	}
 	return nil

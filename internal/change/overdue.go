@@ -19,7 +19,7 @@ func Overdue[ID interface{ UUID() uuid.UUID }](
 	ctx context.Context, s *postgres.DB, task, query string, grace time.Duration, after jobs.Overdue, limit int,
 	run func(id ID, of publicid.Organization) jobs.Request,
 ) ([]jobs.Overdue, error) {
-	return postgres.Across(ctx, s, task, query, func(row pgx.CollectableRow) (o jobs.Overdue, err error) {
+	return postgres.CollectAcross(ctx, s.Across(task), query, func(row pgx.CollectableRow) (o jobs.Overdue, err error) {
 		var (
 			id ID
 			of publicid.Organization

@@ -143,7 +143,7 @@ func (b *identifyRun) lock(ctx context.Context) (known []*FoundContact, absent [
 	if b.alone() {
 		most = 0
 	}
-	found, err := LockContacts(ctx, b.c.Tx, b.c.Caller.Organization.ID, slices.Collect(maps.Keys(b.first)), most, !b.c.Waits)
+	found, err := LockContacts(ctx, b.c.Tx, slices.Collect(maps.Keys(b.first)), most, !b.c.Waits)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -179,7 +179,7 @@ func (b *identifyRun) fill(ctx context.Context, known []*FoundContact) error {
 		}
 		changes[old.Wanted], rows[n] = changed, Columns(old.ID.UUID(), m)
 	}
-	filled, err := UpdateContacts(ctx, b.c.Tx, b.c.Caller.Organization.ID, rows)
+	filled, err := UpdateContacts(ctx, b.c.Tx, rows)
 	if err != nil {
 		return err
 	}
@@ -340,7 +340,7 @@ func (s *Service) see(ctx context.Context, of sighting, ids []string, most int) 
 		return nil, err
 	}
 	defer release()
-	found, incomplete, err := SeeContacts(ctx, s.store, of.organization, ids, postgres.Now(), strings.Fields(of.told), most)
+	found, incomplete, err := SeeContacts(postgres.WithOrganization(ctx, of.organization), s.store, ids, postgres.Now(), strings.Fields(of.told), most)
 	if err != nil {
 		return nil, err
 	}

@@ -20,7 +20,6 @@ import (
 	"earshot/ent/db"
 	"earshot/ent/db/contact"
 	"earshot/internal/postgres"
-	"earshot/internal/publicid"
 )
 
 // The columns are listed by name, because a newer schema may have more of them.
@@ -60,14 +59,9 @@ SELECT %s FROM there LEFT JOIN seen ON id = there_id`
 // Ent would need a transaction for each contact. The time only advances, even if the clock of
 // another process is behind.
 func SeeContacts(
-	ctx context.Context, s *postgres.DB, of publicid.Organization, ids []string, at time.Time, told []string, most int,
+	ctx context.Context, s *postgres.DB, ids []string, at time.Time, told []string, most int,
 ) (seen []*db.Contact, incomplete []string, err error) {
-	conn, err := s.Acquire(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer conn.Release()
-	rows, err := conn.Query(ctx, fmt.Sprintf(seeSQL, complete(told, most), contactColumns, seenColumns), postgres.UUID(of), ids, at)
+	rows, err := s.Query(ctx, fmt.Sprintf(seeSQL, complete(told, most), contactColumns, seenColumns), ids, at)
 	if err != nil {
 		return nil, nil, errors.Wrap(err, "note that contacts were seen")
 	}
@@ -128,10 +122,10 @@ SELECT w.external_user_id AS wanted, w.id IS NOT NULL AS there, coalesce(w.large
 // skips contacts with more than most bytes of metadata; 0 is no limit. It skips contacts that other
 // transactions hold if skipHeld is set.
 func LockContacts(
-	ctx context.Context, tx *db.Tx, of publicid.Organization, ids []string, most int, skipHeld bool,
+	ctx context.Context, tx *db.Tx, ids []string, most int, skipHeld bool,
 ) ([]*FoundContact, error) {
 	var found []*FoundContact
-	if err := scanAll(ctx, tx, &found, fmt.Sprintf(lockContactsSQL, postgres.SkipLocked(skipHeld)), of, ids, most); err != nil {
+	if err := scanAll(ctx, tx, &found, fmt.Sprintf(lockContactsSQL, postgres.SkipLocked(skipHeld)), ids, most); err != nil {
 		return nil, errors.Wrap(err, "lock the contacts")
 	}
 	return found, nil
@@ -139,7 +133,7 @@ func LockContacts(
 
 // scanAll runs a query and appends its rows to the slice into points to.
 func scanAll(ctx context.Context, tx *db.Tx, into any, query string, args ...any) error {
-	return postgres.Look(ctx, tx, func(rows pgx.Rows) error { return entsql.ScanSlice(columns{rows}, into) }, query, args...)
+	return postgres.QueryTx(ctx, tx, func(rows pgx.Rows) error { return entsql.ScanSlice(columns{rows}, into) }, query, args...)
 }
 
 // columns are rows of pgx for the scanner of Ent.
@@ -186,7 +180,7 @@ UPDATE votes v SET mrr_cents = p.mrr_cents, currency = p.currency FROM voted p W
   AND (v.mrr_cents, v.currency) IS DISTINCT FROM (p.mrr_cents, p.currency)`
 
 // UpdateContacts sets columns of locked contacts by their ids and returns the contacts.
-func UpdateContacts(ctx context.Context, tx *db.Tx, of publicid.Organization, rows []map[string]any) ([]*db.Contact, error) {
+func UpdateContacts(ctx context.Context, tx *db.Tx, rows []map[string]any) ([]*db.Contact, error) {
 	set := map[string]string{}
 	for _, row := range rows {
 		for column := range row {
@@ -195,7 +189,7 @@ func UpdateContacts(ctx context.Context, tx *db.Tx, of publicid.Organization, ro
 	}
 	delete(set, contact.FieldID)
 	if set[contact.FieldMrrCents] != "" || set[contact.FieldCurrency] != "" {
-		if err := copyRevenues(ctx, tx, of, rows); err != nil {
+		if err := copyRevenues(ctx, tx, rows); err != nil {
 			return nil, err
 		}
 	}
@@ -205,7 +199,7 @@ func UpdateContacts(ctx context.Context, tx *db.Tx, of publicid.Organization, ro
 	}
 	var updated []*db.Contact
 	err = scanAll(ctx, tx, &updated, fmt.Sprintf(updateContactsSQL,
-		strings.Join(slices.Sorted(maps.Values(set)), ", "), "c."+strings.Join(contact.Columns, ", c.")), of, text)
+		strings.Join(slices.Sorted(maps.Values(set)), ", "), "c."+strings.Join(contact.Columns, ", c.")), text)
 	if err != nil {
 		return nil, errors.Wrap(err, "update the contacts")
 	}
@@ -214,12 +208,12 @@ func UpdateContacts(ctx context.Context, tx *db.Tx, of publicid.Organization, ro
 
 // copyRevenues copies the next revenue of locked contacts to their votes, before UPDATE statements of
 // the single contacts do so. A row has the columns id, mrr_cents and currency of a contact.
-func copyRevenues(ctx context.Context, tx *db.Tx, of publicid.Organization, rows []map[string]any) error {
+func copyRevenues(ctx context.Context, tx *db.Tx, rows []map[string]any) error {
 	text, err := encodeRows(rows)
 	if err != nil {
 		return err
 	}
-	if _, err := tx.ExecContext(ctx, tellVotesSQL, of, text); err != nil {
+	if _, err := postgres.ExecTx(ctx, tx, tellVotesSQL, text); err != nil {
 		return errors.Wrap(err, "copy the revenue to votes")
 	}
 	return nil

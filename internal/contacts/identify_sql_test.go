@@ -45,7 +45,7 @@ func TestAContactThatIsSeenIsReadAsEntReadsIt(t *testing.T) {
 // see marks one contact as seen and returns it, or nil if it was skipped.
 func see(t *testing.T, s *postgres.DB, of publicid.Organization, name string, at time.Time, told ...string) *db.Contact {
 	t.Helper()
-	found, _, err := contacts.SeeContacts(t.Context(), s, of, []string{"nobody", name, name}, at, told, 0)
+	found, _, err := contacts.SeeContacts(postgres.WithOrganization(t.Context(), of), s, []string{"nobody", name, name}, at, told, 0)
 	require.NoError(t, err)
 	if len(found) == 0 {
 		return nil
@@ -97,7 +97,7 @@ func TestAContactThatCanBeToldATraitIsLeftToTheTransaction(t *testing.T) {
 		SetSource("identify").SetConsentBasis("sdk_identify").
 		SetFirstSeenAt(at).SetLastSeenAt(at).SaveX(ctx)
 	for _, told := range []string{"email", "name", "plan", "mrr_cents", "currency", "metadata"} {
-		seen, incomplete, err := contacts.SeeContacts(t.Context(), s, organization, []string{"nobody", "bare"}, at.Add(time.Hour), []string{told}, 0)
+		seen, incomplete, err := contacts.SeeContacts(postgres.WithOrganization(t.Context(), organization), s, []string{"nobody", "bare"}, at.Add(time.Hour), []string{told}, 0)
 		require.NoError(t, err)
 		require.Empty(t, seen, told)
 		require.Equal(t, []string{"bare"}, incomplete, told)
@@ -110,7 +110,7 @@ func TestAContactThatCanBeToldATraitIsLeftToTheTransaction(t *testing.T) {
 func TestContactsAreLockedByTheirExternalIDs(t *testing.T) {
 	t.Parallel()
 	s := testkit.Store(t)
-	ctx, organization := fixture.NewOrganization(t, s)
+	ctx, _ := fixture.NewOrganization(t, s)
 	create := func(id, metadata string) *db.ContactCreate {
 		return s.Client().Contact.Create().SetExternalUserID(id).SetMetadata(json.RawMessage(metadata)).
 			SetSource("identify").SetConsentBasis("sdk_identify").SetFirstSeenAt(time.Now()).SetLastSeenAt(time.Now())
@@ -122,7 +122,7 @@ func TestContactsAreLockedByTheirExternalIDs(t *testing.T) {
 	held := create("held", `{}`).SaveX(ctx)
 	ids := []string{"large", "nobody", "held", "full", "bare"}
 	lock := func(tx *db.Tx, skip bool) map[string]*contacts.FoundContact {
-		found, err := contacts.LockContacts(ctx, tx, organization, ids, len(`{"z":1,"a":2}`), skip)
+		found, err := contacts.LockContacts(ctx, tx, ids, len(`{"z":1,"a":2}`), skip)
 		require.NoError(t, err)
 		byID := map[string]*contacts.FoundContact{}
 		for _, f := range found {
@@ -144,7 +144,7 @@ func TestContactsAreLockedByTheirExternalIDs(t *testing.T) {
 				requireReadAsByEnt(ctx, t, tx, &found[name].Contact)
 				rows = append(rows, contacts.Columns(found[name].ID.UUID(), tx.Contact.UpdateOneID(found[name].ID).SetName(name+"'s").Mutation()))
 			}
-			updated, err := contacts.UpdateContacts(ctx, tx, organization, rows)
+			updated, err := contacts.UpdateContacts(ctx, tx, rows)
 			require.NoError(t, err)
 			require.Len(t, updated, 2)
 			for _, c := range updated {

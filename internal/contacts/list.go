@@ -117,7 +117,7 @@ func (s *Service) Contacts(ctx context.Context, in ContactQuery) (page.Page[*db.
 		rows, stopped, err = page.Search[predicate.Contact, *ListedContact]{
 			List: list, Order: sorted.order, Match: contactMatches(*in.Q), Query: query,
 			Holding: func(ctx context.Context, limit int) ([]uuid.UUID, error) {
-				return contactsHolding(ctx, s.store, of, *in.Q, limit)
+				return contactsHolding(ctx, s.store, *in.Q, limit)
 			},
 		}.First(ctx, limit+1)
 	}

@@ -3,12 +3,12 @@ package contacts
 import (
 	"bytes"
 	"context"
-	stdsql "database/sql"
 
 	"github.com/go-faster/errors"
+	"github.com/jackc/pgx/v5"
 
 	"earshot/ent/db"
-	"earshot/internal/publicid"
+	"earshot/internal/postgres"
 )
 
 // This file has the spellings of mailboxes. A person must not vote twice with two spellings of the same
@@ -24,37 +24,37 @@ type Spelled struct {
 }
 
 // NoteSpelling notes the mailbox of an address, unless the address has the plain spelling.
-func NoteSpelling(ctx context.Context, tx *db.Tx, of publicid.Organization, s Spelled) error {
+func NoteSpelling(ctx context.Context, tx *db.Tx, s Spelled) error {
 	if bytes.Equal(s.EmailHash, s.Mailbox) {
 		return nil
 	}
-	_, err := tx.ExecContext(ctx, `INSERT INTO address_spellings (organization_id, email_hash, mailbox_hash) VALUES ($1, $2, $3)
-ON CONFLICT DO NOTHING`, of, s.EmailHash, s.Mailbox)
+	_, err := postgres.ExecTx(ctx, tx, `INSERT INTO address_spellings (organization_id, email_hash, mailbox_hash) VALUES ($1, $2, $3)
+ON CONFLICT DO NOTHING`, s.EmailHash, s.Mailbox)
 	if err != nil {
 		return errors.Wrap(err, "note the spelling of an address")
 	}
 	return nil
 }
 
+const spellingsSQL = `SELECT email_hash FROM address_spellings WHERE organization_id = $1 AND mailbox_hash = $2`
+
 // Spellings returns the hashes of all known spellings of a mailbox, and both hashes of the given address.
-func Spellings(ctx context.Context, in interface {
-	QueryContext(ctx context.Context, query string, args ...any) (*stdsql.Rows, error)
-}, of publicid.Organization, s Spelled,
-) ([][]byte, error) {
-	hashes := [][]byte{s.EmailHash, s.Mailbox}
-	rows, err := in.QueryContext(ctx, `SELECT email_hash FROM address_spellings WHERE organization_id = $1 AND mailbox_hash = $2`, of, s.Mailbox)
+func Spellings(ctx context.Context, d *postgres.DB, s Spelled) ([][]byte, error) {
+	rows, err := d.Query(ctx, spellingsSQL, s.Mailbox)
 	if err != nil {
 		return nil, errors.Wrap(err, "look for spellings of an address")
 	}
-	defer func() { _ = rows.Close() }()
-	for rows.Next() {
-		var hash []byte
-		if err := rows.Scan(&hash); err != nil {
-			return nil, errors.Wrap(err, "read a spelling of an address")
-		}
-		hashes = append(hashes, hash)
+	hashes, err := pgx.AppendRows([][]byte{s.EmailHash, s.Mailbox}, rows, pgx.RowTo[[]byte])
+	if err != nil {
+		return nil, errors.Wrap(err, "read spellings of an address")
 	}
-	if err := rows.Err(); err != nil {
+	return hashes, nil
+}
+
+// SpellingsTx is Spellings in a transaction.
+func SpellingsTx(ctx context.Context, tx *db.Tx, s Spelled) ([][]byte, error) {
+	hashes := [][]byte{s.EmailHash, s.Mailbox}
+	if err := postgres.QueryTx(ctx, tx, postgres.All(&hashes), spellingsSQL, s.Mailbox); err != nil {
 		return nil, errors.Wrap(err, "look for spellings of an address")
 	}
 	return hashes, nil

@@ -14,4 +14,4 @@ type ListedContact struct {
 }
 
 // contactPages reads pages of contacts.
-var contactPages = page.NewReader[ListedContact, predicate.Contact](db.TypeContact, contact.Table, contact.Columns, []string{contact.FieldMetadata})
+var contactPages = page.NewReader[ListedContact, predicate.Contact](contact.Table, contact.Columns, []string{contact.FieldMetadata})

@@ -26,13 +26,13 @@ func contactMatches(q string) predicate.Contact {
 }
 
 const contactsHoldingSQL = `
-WITH found AS MATERIALIZED (SELECT contact_id FROM contact_documents WHERE grams @> search_grams(lower($1), $2::uuid))
+WITH found AS MATERIALIZED (SELECT contact_id FROM contact_documents WHERE grams @> search_grams(lower($2), $1::uuid))
 SELECT contact_id FROM found LIMIT $3`
 
 // contactsHolding asks the index for the contacts of an organization that may
 // match, in no order.
-func contactsHolding(ctx context.Context, s *postgres.DB, of publicid.Organization, q string, limit int) ([]uuid.UUID, error) {
-	return page.Holding(ctx, s, contactsHoldingSQL, q, of.UUID().String(), limit)
+func contactsHolding(ctx context.Context, s *postgres.DB, q string, limit int) ([]uuid.UUID, error) {
+	return page.Holding(ctx, s, contactsHoldingSQL, q, limit)
 }
 
 // contactRevenue is the first sort key of contacts. Contacts without revenue come last.

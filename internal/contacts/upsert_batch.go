@@ -189,7 +189,7 @@ func (u *upsert) copyRevenues(ctx context.Context) error {
 	if len(next) == 0 {
 		return nil
 	}
-	return copyRevenues(ctx, u.c.Tx, u.c.Caller.Organization.ID, slices.Collect(maps.Values(next)))
+	return copyRevenues(ctx, u.c.Tx, slices.Collect(maps.Values(next)))
 }
 
 // finish updates the contact of an item, or reports the one that was inserted for it.

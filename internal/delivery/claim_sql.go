@@ -14,6 +14,9 @@ import (
 	"earshot/internal/publicid"
 )
 
+// ofAll is the reason why the statements of this package touch rows of all organizations.
+const ofAll = "a worker makes the attempts of all organizations"
+
 // This file and record.go contain the delivery path: hand-written SQL in batches that bypasses Ent,
 // because this path is the hottest one. Its caller is the deliverer. It touches only the rows with
 // the given ids, of any organization. The ids come from the outbox, never from a request.
@@ -134,7 +137,7 @@ func ClaimAll(ctx context.Context, s *postgres.DB, claims []Claim) ([]Claimed, e
 }
 
 func claim(ctx context.Context, s *postgres.DB, claims []Claim, args ...any) ([]Claimed, error) {
-	rows, err := s.Pool().Query(ctx, claimSQL, args...)
+	rows, err := s.Across(ofAll).Query(ctx, claimSQL, args...)
 	if err != nil {
 		return nil, errors.Wrap(err, "claim deliveries")
 	}

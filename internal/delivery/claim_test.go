@@ -135,7 +135,7 @@ func TestAnswersStandInTheOrderOfTheClaims(t *testing.T) {
 		if reverse {
 			slices.Reverse(wanted)
 			_, err := o.Store.Client().Delivery.Update().ClearLeaseUntil().
-				Where(deliveryrow.IDNEQ(leased)).Save(fixture.System(t))
+				Where(deliveryrow.IDNEQ(leased)).Save(fixture.AllRows(t, o.Store))
 			require.NoError(t, err)
 		}
 		var claims []delivery.Claim

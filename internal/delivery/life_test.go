@@ -125,7 +125,7 @@ func newLife(t *rapid.T, s *postgres.DB, pool *pgxpool.Pool) *life {
 		_, err := l.pool.Exec(ctx, "DELETE FROM "+table) // rows of the previous case
 		require.NoError(t, err)
 	}
-	o, err := s.Client().Organization.Create().SetName("Acme").SetPlan(organization.PlanBusiness).Save(postgres.System(ctx, "test"))
+	o, err := s.Client().Organization.Create().SetName("Acme").SetPlan(organization.PlanBusiness).Save(s.Across("a test").Context(ctx))
 	require.NoError(t, err)
 	l.ctx = changes.WithCaller(ctx, &changes.Caller{Organization: o, Key: &db.APIKey{}})
 	box := seal.New()

@@ -59,7 +59,7 @@ FROM outbox`
 func readOutbox(ctx context.Context, s *postgres.DB) (o outboxState, err error) {
 	ctx, cancel := context.WithTimeout(ctx, stateTimeout)
 	defer cancel()
-	err = s.Pool().QueryRow(ctx, outboxStateSQL).Scan(&o.Unstarted, &o.Overdue, &o.Requested, &o.Failing, &o.Streaks)
+	err = s.Across("metrics of the service").QueryRow(ctx, outboxStateSQL).Scan(&o.Unstarted, &o.Overdue, &o.Requested, &o.Failing, &o.Streaks)
 	if err != nil {
 		return o, errors.Wrap(err, "look at the outbox")
 	}

@@ -36,7 +36,7 @@ LIMIT $4`
 // overdue first. Pass the last one of the page before, or the zero value. A page has at most limit
 // rows.
 func FindOverdue(ctx context.Context, s *postgres.DB, grace time.Duration, last Overdue, limit int) ([]Overdue, error) {
-	rows, err := s.Pool().Query(ctx, overdueSQL, grace.Seconds(), last.DueAt, last.ID.UUID().String(), limit)
+	rows, err := s.Across("the sweep looks at all organizations").Query(ctx, overdueSQL, grace.Seconds(), last.DueAt, last.ID.UUID().String(), limit)
 	if err != nil {
 		return nil, errors.Wrap(err, "look for overdue deliveries")
 	}
@@ -69,7 +69,7 @@ func Abandoned(ctx context.Context, s *postgres.DB, of []Followed) ([]Followed, 
 	for i, f := range of {
 		workflows[i], ids[i] = f.WorkflowID, f.ID.UUID().String()
 	}
-	rows, err := s.Pool().Query(ctx, abandonedSQL, workflows, ids)
+	rows, err := s.Across("the sweep looks at all organizations").Query(ctx, abandonedSQL, workflows, ids)
 	if err != nil {
 		return nil, errors.Wrap(err, "look for abandoned deliveries")
 	}

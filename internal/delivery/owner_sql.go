@@ -15,7 +15,7 @@ const ownersSQL = `SELECT id, organization_id FROM webhooks WHERE id = ANY($1)`
 // OwnersOf returns the organizations of the given webhooks. It leaves out webhooks that don't
 // exist.
 func OwnersOf(ctx context.Context, s *postgres.DB, webhooks []publicid.Webhook) (map[publicid.Webhook]publicid.Organization, error) {
-	rows, err := s.Pool().Query(ctx, ownersSQL, Texts(webhooks))
+	rows, err := s.Across(ofAll).Query(ctx, ownersSQL, Texts(webhooks))
 	if err != nil {
 		return nil, errors.Wrap(err, "look for the organizations of webhooks")
 	}

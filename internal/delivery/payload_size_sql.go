@@ -29,7 +29,7 @@ func PayloadSizes(ctx context.Context, s *postgres.DB, deliveries []publicid.Del
 	for i, id := range deliveries {
 		ids[i] = id.UUID().String()
 	}
-	rows, err := s.Pool().Query(ctx, payloadSizesSQL, ids)
+	rows, err := s.Across(ofAll).Query(ctx, payloadSizesSQL, ids)
 	if err != nil {
 		return nil, errors.Wrap(err, "look for the sizes of payloads")
 	}

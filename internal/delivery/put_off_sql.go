@@ -38,7 +38,7 @@ func PutOffAll(ctx context.Context, s *postgres.DB, workflowID, runID string, al
 		ids[i], numbers[i], delays[i] = p.ID.UUID().String(), p.Number, p.Delay.Seconds()
 	}
 	err := s.OnDeliveries(ctx, func() error {
-		_, err := s.Pool().Exec(ctx, putOffSQL, ids, numbers, delays, workflowID, runID)
+		_, err := s.Across(ofAll).Exec(ctx, putOffSQL, ids, numbers, delays, workflowID, runID)
 		return err
 	})
 	if err != nil {

@@ -115,7 +115,7 @@ func Record(ctx context.Context, s *postgres.DB, results []Result) (moved []bool
 	}
 	var places []int
 	err = postgres.Again(func() error {
-		rows, err := s.Pool().Query(ctx, recordSQL, ids, attempts, numbers, started, durations, responses, bodies, failures, states,
+		rows, err := s.Across(ofAll).Query(ctx, recordSQL, ids, attempts, numbers, started, durations, responses, bodies, failures, states,
 			retries, counts, leases)
 		if err != nil {
 			return err
@@ -150,7 +150,7 @@ FROM held WHERE d.id = held.id AND d.status = 'pending'`
 func End(ctx context.Context, s *postgres.DB, run, reason string, deliveries []publicid.Delivery) (int, error) {
 	var ended int64
 	err := s.OnDeliveries(ctx, func() error {
-		done, err := s.Pool().Exec(ctx, endSQL, Texts(deliveries), reason, run)
+		done, err := s.Across(ofAll).Exec(ctx, endSQL, Texts(deliveries), reason, run)
 		ended = done.RowsAffected()
 		return err
 	})
@@ -184,10 +184,13 @@ type Revived struct {
 // the same until an attempt is made.
 func Revive(ctx context.Context, s *postgres.DB, run string, deliveries []publicid.Delivery) ([]Revived, error) {
 	ids := Texts(deliveries)
-	if err := s.OnDeliveries(ctx, func() error { _, err := s.Pool().Exec(ctx, reviveSQL, ids, run); return err }); err != nil {
+	if err := s.OnDeliveries(ctx, func() error {
+		_, err := s.Across(ofAll).Exec(ctx, reviveSQL, ids, run)
+		return err
+	}); err != nil {
 		return nil, errors.Wrap(err, "revive deliveries")
 	}
-	rows, err := s.Pool().Query(ctx, pendingSQL, ids)
+	rows, err := s.Across(ofAll).Query(ctx, pendingSQL, ids)
 	if err != nil {
 		return nil, errors.Wrap(err, "read revived deliveries")
 	}

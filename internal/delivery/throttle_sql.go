@@ -161,7 +161,7 @@ func takeWebhookTokens(ctx context.Context, s *postgres.DB, within, ahead time.D
 		})
 		return err
 	})
-	return tokens, s.Pool().SendBatch(ctx, &both).Close()
+	return tokens, s.Across(ofAll).SendBatch(ctx, &both)
 }
 
 const removeThrottlesSQL = `
@@ -172,7 +172,7 @@ DELETE FROM webhook_throttles WHERE webhook_id IN (
 
 // RemoveThrottles removes the buckets of webhooks that are deleted or no longer have a throttle.
 func RemoveThrottles(ctx context.Context, s *postgres.DB) error {
-	if _, err := s.Pool().Exec(ctx, removeThrottlesSQL); err != nil {
+	if _, err := s.Across(ofAll).Exec(ctx, removeThrottlesSQL); err != nil {
 		return errors.Wrap(err, "remove buckets of webhooks")
 	}
 	return nil

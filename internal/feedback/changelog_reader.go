@@ -14,5 +14,5 @@ type listedEntry struct {
 }
 
 // entryPages reads pages of changelog entries.
-var entryPages = page.NewReader[listedEntry, predicate.ChangelogEntry](db.TypeChangelogEntry, changelogentry.Table, changelogentry.Columns,
+var entryPages = page.NewReader[listedEntry, predicate.ChangelogEntry](changelogentry.Table, changelogentry.Columns,
 	[]string{changelogentry.FieldBodyText, changelogentry.FieldBodyJSON})

@@ -29,7 +29,13 @@ func PublishRun(id publicid.ChangelogEntry, of publicid.Organization) jobs.Reque
 // entry was published, made a draft, or deleted. PublishEntry acts for the service and ignores the
 // billing state, so that a scheduled publication always happens.
 func (s *Service) PublishEntry(ctx context.Context, id publicid.ChangelogEntry) (due *time.Time, err error) {
-	ctx = postgres.System(ctx, "a schedule belongs to the service")
+	ctx, err = postgres.InOrganizationOf(ctx, s.store, id)
+	if db.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
 	found, err := s.store.Client().ChangelogEntry.Query().Where(changelogentry.ID(id)).Only(ctx)
 	if db.IsNotFound(err) {
 		return nil, nil

@@ -14,5 +14,5 @@ type listedComment struct {
 }
 
 // commentPages reads pages of comments.
-var commentPages = page.NewReader[listedComment, predicate.Comment](db.TypeComment, comment.Table, comment.Columns,
+var commentPages = page.NewReader[listedComment, predicate.Comment](comment.Table, comment.Columns,
 	[]string{comment.FieldBodyText, comment.FieldBodyJSON})

@@ -30,7 +30,7 @@ type Post struct {
 
 // Post loads one post.
 func (s *Service) Post(ctx context.Context, id publicid.Post) (*Post, error) {
-	found, err := PostPages.Whole(ctx, s.store, change.CallerOf(ctx).Organization.ID, []uuid.UUID{id.UUID()})
+	found, err := PostPages.Whole(ctx, s.store, []uuid.UUID{id.UUID()})
 	if err != nil {
 		return nil, errors.Wrap(err, "load the post")
 	}
@@ -88,7 +88,7 @@ type votable struct {
 // order of ids. A missing post is problem.NotFound, or change.ErrHeld unless the change waits:
 // another transaction may hold the post.
 func lockVotables(ctx context.Context, c *change.Change, ids []publicid.Post) ([]votable, error) {
-	found, err := LockVotables(ctx, c.Tx, c.Caller.Organization.ID, ids, !c.Waits)
+	found, err := LockVotables(ctx, c.Tx, ids, !c.Waits)
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +137,7 @@ func (t tally) add(n PostCount) {
 }
 
 func (t tally) write(ctx context.Context, c *change.Change) error {
-	return CountOnPosts(ctx, c.Tx, c.Caller.Organization.ID, slices.Collect(maps.Values(t)))
+	return CountOnPosts(ctx, c.Tx, slices.Collect(maps.Values(t)))
 }
 
 // lockPosts loads and locks live posts until the transaction ends. It locks them in the order of

@@ -145,7 +145,7 @@ func keepPlaces(ctx context.Context, c *change.Change, posts []*db.Post) (*postP
 			from = append(from, *p.ContactID)
 		}
 	}
-	return KeepPostPlaces(ctx, c.Tx, c.Caller.Organization.ID, slugs, from, !c.Waits)
+	return KeepPostPlaces(ctx, c.Tx, slugs, from, !c.Waits)
 }
 
 // insertPosts inserts posts of keepPlaces with their tags, under free slugs. taken has the slugs of their

@@ -5,7 +5,6 @@ import (
 
 	"github.com/go-faster/errors"
 
-	"earshot/ent/db"
 	"earshot/internal/postgres"
 	"earshot/internal/publicid"
 )
@@ -27,11 +26,7 @@ SELECT EXISTS (SELECT FROM boards WHERE organization_id = $1 AND id = $2),
 // lookUpFilter looks for a board, and for the contact and tags of a filter of its posts, in the
 // organization of the context.
 func lookUpFilter(ctx context.Context, s *postgres.DB, on publicid.Board, contact *publicid.Contact, tags []publicid.Tag) (t filterTargets, err error) {
-	of, err := postgres.OrganizationOf(ctx, db.TypeBoard)
-	if err != nil {
-		return t, err
-	}
-	if err := s.Pool().QueryRow(ctx, thereSQL, of, on, contact, tags).Scan(&t.Board, &t.Contact, &t.Tags); err != nil {
+	if err := s.QueryRow(ctx, []any{&t.Board, &t.Contact, &t.Tags}, thereSQL, on, contact, tags); err != nil {
 		return t, errors.Wrap(err, "look for the board, contact and tags of a list")
 	}
 	return t, nil

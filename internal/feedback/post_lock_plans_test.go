@@ -42,15 +42,15 @@ func TestTheKeptPlansOfPostsVotesAndContactsReadOnlyTheirRows(t *testing.T) {
 			ctx := postgres.WithOrganization(t.Context(), of)
 			require.NoError(t, s.InTx(ctx, func(tx *db.Tx) error {
 				post, user, contact := publicid.NewPost(), publicid.NewUser(), publicid.NewContact()
-				_, err := feedback.LockVotables(ctx, tx, of, []publicid.Post{post}, false)
+				_, err := feedback.LockVotables(ctx, tx, []publicid.Post{post}, false)
 				require.NoError(t, err)
-				_, err = feedback.LookForVotes(ctx, tx, of, []feedback.VoteLook{{Post: post, Member: &user, Contact: &contact, Hashes: [][]byte{{1}}}})
+				_, err = feedback.LookForVotes(ctx, tx, []feedback.VoteLook{{Post: post, Member: &user, Contact: &contact, Hashes: [][]byte{{1}}}})
 				require.NoError(t, err)
-				_, err = feedback.KeepPostPlaces(ctx, tx, of, []feedback.PostSlug{{Board: publicid.NewBoard(), Slug: "x"}}, []publicid.Contact{contact}, false)
+				_, err = feedback.KeepPostPlaces(ctx, tx, []feedback.PostSlug{{Board: publicid.NewBoard(), Slug: "x"}}, []publicid.Contact{contact}, false)
 				require.NoError(t, err)
-				_, err = contacts.LockContacts(ctx, tx, of, []string{"x"}, 1, false)
+				_, err = contacts.LockContacts(ctx, tx, []string{"x"}, 1, false)
 				require.NoError(t, err)
-				return feedback.CountOnPosts(ctx, tx, of, []feedback.PostCount{{Post: post, Votes: 1}})
+				return feedback.CountOnPosts(ctx, tx, []feedback.PostCount{{Post: post, Votes: 1}})
 			}))
 			checked := 0
 			for _, q := range asked.All() {

@@ -56,7 +56,7 @@ SELECT board_id, NULL, slug FROM taken`
 // transaction ends, and looks for posts that have the slugs. It skips rows that other transactions are
 // about to delete if skipHeld is set.
 func KeepPostPlaces(
-	ctx context.Context, tx *db.Tx, of publicid.Organization, slugs []PostSlug, contacts []publicid.Contact, skipHeld bool,
+	ctx context.Context, tx *db.Tx, slugs []PostSlug, contacts []publicid.Contact, skipHeld bool,
 ) (*postPlaces, error) {
 	boards, names := make([]publicid.Board, len(slugs)), make([]string, len(slugs))
 	for i, s := range slugs {
@@ -66,7 +66,7 @@ func KeepPostPlaces(
 	var board *publicid.Board
 	var contact *publicid.Contact
 	var slug *string
-	err := postgres.Look(ctx, tx, postgres.EachRow([]any{&board, &contact, &slug}, func() {
+	err := postgres.QueryTx(ctx, tx, postgres.EachRow([]any{&board, &contact, &slug}, func() {
 		switch {
 		case contact != nil:
 			found.Contacts[*contact] = true
@@ -75,7 +75,7 @@ func KeepPostPlaces(
 		default:
 			found.Boards[*board] = true
 		}
-	}), fmt.Sprintf(keepPostPlacesSQL, postgres.SkipLocked(skipHeld)), of, postgres.UUIDs(boards), names, postgres.UUIDs(contacts))
+	}), fmt.Sprintf(keepPostPlacesSQL, postgres.SkipLocked(skipHeld)), postgres.UUIDs(boards), names, postgres.UUIDs(contacts))
 	if err != nil {
 		return nil, errors.Wrap(err, "keep the boards and contacts")
 	}
@@ -100,14 +100,14 @@ SELECT p.* FROM (SELECT id FROM wanted ORDER BY id) w, LATERAL (
 // It skips posts that other transactions hold if skipHeld is set. The result, by id, has only the
 // identity of the posts: votes and comments need no more.
 func LockVotables(
-	ctx context.Context, tx *db.Tx, of publicid.Organization, ids []publicid.Post, skipHeld bool,
+	ctx context.Context, tx *db.Tx, ids []publicid.Post, skipHeld bool,
 ) (map[publicid.Post]*db.Post, error) {
 	found := make(map[publicid.Post]*db.Post, len(ids))
 	var p db.Post
-	err := postgres.Look(ctx, tx, postgres.EachRow([]any{&p.ID, &p.OrganizationID, &p.BoardID, &p.Title, &p.Slug, &p.MergedIntoID}, func() {
+	err := postgres.QueryTx(ctx, tx, postgres.EachRow([]any{&p.ID, &p.OrganizationID, &p.BoardID, &p.Title, &p.Slug, &p.MergedIntoID}, func() {
 		row := p
 		found[p.ID] = &row
-	}), fmt.Sprintf(lockVotablesSQL, postgres.SkipLocked(skipHeld)), of, postgres.UUIDs(ids))
+	}), fmt.Sprintf(lockVotablesSQL, postgres.SkipLocked(skipHeld)), postgres.UUIDs(ids))
 	if err != nil {
 		return nil, errors.Wrap(err, "lock the posts")
 	}
@@ -128,13 +128,13 @@ FROM unnest((SELECT $2::uuid[]), $3::int[], $4::int[], $5::timestamptz[]) m(id, 
 WHERE p.organization_id = $1 AND p.id = m.id`
 
 // CountOnPosts changes the counters of locked posts. Each post stands in counts once.
-func CountOnPosts(ctx context.Context, tx *db.Tx, of publicid.Organization, counts []PostCount) error {
+func CountOnPosts(ctx context.Context, tx *db.Tx, counts []PostCount) error {
 	n := len(counts)
 	ids, votes, comments, at := make(postgres.UuidArray, n), make([]int32, n), make([]int32, n), make([]*time.Time, n)
 	for i, c := range counts {
 		ids[i], votes[i], comments[i], at[i] = postgres.UUID(c.Post), int32(c.Votes), int32(c.Comments), c.At
 	}
-	if _, err := tx.ExecContext(postgres.WithCommit(ctx), countOnPostsSQL, of, ids, votes, comments, at); err != nil {
+	if _, err := postgres.ExecTx(postgres.WithCommit(ctx), tx, countOnPostsSQL, ids, votes, comments, at); err != nil {
 		return errors.Wrap(err, "count on the posts")
 	}
 	return nil

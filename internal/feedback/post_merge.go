@@ -130,7 +130,7 @@ func merge(ctx context.Context, c *change.Change, target *db.Post, sources []*db
 		ids[i] = p.ID
 		comments += p.CommentCount
 	}
-	votes, err := movePosts(ctx, c.Tx, c.Caller.Organization.ID, target.ID, ids)
+	votes, err := movePosts(ctx, c.Tx, target.ID, ids)
 	if err != nil {
 		return nil, err
 	}

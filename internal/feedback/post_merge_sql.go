@@ -6,6 +6,7 @@ import (
 	"github.com/go-faster/errors"
 
 	"earshot/ent/db"
+	"earshot/internal/postgres"
 	"earshot/internal/publicid"
 )
 
@@ -21,7 +22,7 @@ import (
 // its contact. Among a person's votes, one with the hash stays, so that later votes can be compared
 // with it.
 //
-// Known spellings of one mailbox count as one address (spellings.go).
+// Known spellings of one mailbox count as one address (contacts/mailbox_sql.go).
 const dropVotesSQL = `
 WITH placed AS (
   SELECT v.id, v.post_id, v.user_id, v.contact_id, coalesce(s.mailbox_hash, v.email_hash, c.email_hash) AS email_hash,
@@ -58,21 +59,16 @@ WHERE organization_id = $1 AND merged_into_id = ANY ($3::uuid[])`
 // movePosts moves to a post the votes and comments of other posts of its organization, and the
 // posts that were merged into them. It returns the number of votes that the post gained; each
 // person has one vote. The caller holds locks on all of the posts.
-func movePosts(ctx context.Context, tx *db.Tx, of publicid.Organization, to publicid.Post, from []publicid.Post) (votes int, err error) {
+func movePosts(ctx context.Context, tx *db.Tx, to publicid.Post, from []publicid.Post) (votes int, err error) {
 	ids := make([]string, len(from))
 	for i, id := range from {
 		ids[i] = id.UUID().String()
 	}
-	var moved int64
 	for _, statement := range []string{dropVotesSQL, moveCommentsSQL, moveMergedSQL, moveVotesSQL} {
-		done, err := tx.ExecContext(ctx, statement, of, to, ids)
-		if err != nil {
-			return 0, errors.Wrap(err, "merge posts")
-		}
-		if moved, err = done.RowsAffected(); err != nil {
+		if votes, err = postgres.ExecTx(ctx, tx, statement, to, ids); err != nil {
 			return 0, errors.Wrap(err, "merge posts")
 		}
 	}
 	// The last statement moved the votes.
-	return int(moved), nil
+	return votes, nil
 }

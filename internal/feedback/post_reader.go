@@ -19,5 +19,5 @@ type listedPost struct {
 }
 
 // PostPages reads pages of posts. The foreign keys guarantee that the tags of a post belong to its organization.
-var PostPages = page.NewReader[listedPost, predicate.Post](db.TypePost, post.Table, post.Columns, []string{post.FieldBodyText, post.FieldBodyJSON},
+var PostPages = page.NewReader[listedPost, predicate.Post](post.Table, post.Columns, []string{post.FieldBodyText, post.FieldBodyJSON},
 	page.Expression{Column: "tag_ids", SQL: "ARRAY(SELECT tag_id FROM post_tags WHERE post_tags.post_id = posts.id ORDER BY tag_id)"})

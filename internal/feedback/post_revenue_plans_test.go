@@ -30,11 +30,12 @@ func TestTheListByRevenueReadsAndSortsOnlyAPage(t *testing.T) {
 		INSERT INTO votes (id, organization_id, created_at, post_id, contact_id) SELECT id, organization_id, now(), id, id FROM posts;
 		ANALYZE`)
 	require.NoError(t, err)
+	var of publicid.Organization
 	var board publicid.Board
 	var some publicid.Post
-	require.NoError(t, c.QueryRow(t.Context(), "SELECT board_id, post_id FROM post_revenues WHERE mrr_cents = 2500").Scan(&board, &some))
+	require.NoError(t, c.QueryRow(t.Context(), "SELECT b.organization_id, r.board_id, r.post_id FROM post_revenues r JOIN boards b ON b.id = r.board_id WHERE r.mrr_cents = 2500").Scan(&of, &board, &some))
 	for _, behind := range []*publicid.Post{nil, &some} {
-		_, err := feedback.PostPages.Read(postgres.System(t.Context(), "test"), s, page.Selection[predicate.Post]{
+		_, err := feedback.PostPages.Read(postgres.WithOrganization(t.Context(), of), s, page.Selection[predicate.Post]{
 			Where: []predicate.Post{post.BoardID(board), post.DeletedAtIsNil(), feedback.PaidFor(board, "EUR", 2500, behind)},
 			Order: feedback.ByPostRevenue, Also: []string{feedback.RevenueColumn}, Limit: 26,
 		})

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/internal/feedback"
-	"earshot/internal/publicid"
+	"earshot/internal/postgres"
 	"earshot/internal/testkit"
 )
 
@@ -24,7 +24,9 @@ func FuzzTheDatabaseReadsAnySearch(f *testing.F) {
 		f.Add(q)
 	}
 	s := testkit.Store(f)
-	on := publicid.NewBoard()
+	o, err := s.Client().Organization.Create().SetName("Acme").Save(s.Across("a test").Context(f.Context()))
+	require.NoError(f, err)
+	on := s.Client().Board.Create().SetName("Ideas").SetSlug("ideas").SaveX(postgres.WithOrganization(f.Context(), o.ID)).ID
 	f.Fuzz(func(t *testing.T, q string) {
 		if !utf8.ValidString(q) || strings.ContainsRune(q, 0) {
 			return
@@ -32,7 +34,7 @@ func FuzzTheDatabaseReadsAnySearch(f *testing.F) {
 		if letters := []rune(q); len(letters) > longest {
 			q = string(letters[:longest])
 		}
-		_, err := feedback.PostsHolding(t.Context(), s, on, q, feedback.TitleOrText, 1)
+		_, err := feedback.PostsHolding(postgres.WithOrganization(t.Context(), o.ID), s, on, q, feedback.TitleOrText, 1)
 		require.NoError(t, err, "%q", q)
 	})
 }

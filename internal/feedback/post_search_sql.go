@@ -78,10 +78,11 @@ func firstFound[P ~func(*sql.Selector)](n int, of []P, order, q string) func(*sq
 
 // A document contains its board as a word. No text contains this word, because it has a space.
 const postsHoldingSQL = `
-WITH found AS MATERIALIZED (SELECT d.post_id FROM post_documents d, websearch_to_tsquery('english', searchable($1)) w(wanted)
-WHERE numnode(w.wanted) > 0 AND %s AND d.%s @@ (w.wanted && ('''board ' || $2 || '''')::tsquery)
+WITH found AS MATERIALIZED (SELECT d.post_id FROM post_documents d, websearch_to_tsquery('english', searchable($2)) w(wanted)
+WHERE numnode(w.wanted) > 0 AND %s AND d.%s @@ (w.wanted && ('''board ' || $3::uuid || '''')::tsquery)
+  AND EXISTS (SELECT FROM boards WHERE organization_id = $1 AND id = $3)
 )
-SELECT post_id FROM found LIMIT $3`
+SELECT post_id FROM found LIMIT $4`
 
 // PostsHolding asks the index for the posts of a board that match, in no order.
 func PostsHolding(ctx context.Context, s *postgres.DB, on publicid.Board, q string, in part, limit int) ([]uuid.UUID, error) {

@@ -80,10 +80,10 @@ func (s *Service) CastVisitorsVote(ctx context.Context, c *change.Change, on *db
 		return err
 	}
 	// Note this spelling first, so that the other spellings also find older votes.
-	if err := contacts.NoteSpelling(ctx, c.Tx, c.Caller.Organization.ID, who.Spelled); err != nil {
+	if err := contacts.NoteSpelling(ctx, c.Tx, who.Spelled); err != nil {
 		return err
 	}
-	if by.spellings, err = contacts.Spellings(ctx, c.Tx, c.Caller.Organization.ID, who.Spelled); err != nil {
+	if by.spellings, err = contacts.SpellingsTx(ctx, c.Tx, who.Spelled); err != nil {
 		return err
 	}
 	votes, err := cast(ctx, c, []ballot{{on, by}})
@@ -99,7 +99,7 @@ func (s *Service) RetractVisitorsVote(ctx context.Context, c *change.Change, on 
 	if err != nil {
 		return err
 	}
-	spellings, err := contacts.Spellings(ctx, c.Tx, c.Caller.Organization.ID, s.Spelled(email))
+	spellings, err := contacts.SpellingsTx(ctx, c.Tx, s.Spelled(email))
 	if err != nil {
 		return err
 	}
@@ -162,7 +162,7 @@ func (s *Service) HasVoted(ctx context.Context, on *db.Post, email string) (bool
 	if on.MergedIntoID != nil {
 		target = *on.MergedIntoID
 	}
-	spellings, err := contacts.Spellings(ctx, s.store.Client(), on.OrganizationID, s.Spelled(email))
+	spellings, err := contacts.Spellings(ctx, s.store, s.Spelled(email))
 	if err != nil {
 		return false, err
 	}

@@ -30,7 +30,7 @@ func guestOf(ctx context.Context, c *change.Change, contact *publicid.Contact, h
 		}
 		// If another contact's guest has just got the address, nothing is inserted. That guest may
 		// lose the address again before the next read, if its contact's address changes once more.
-		if err := insertGuest(ctx, c.Tx, c.Caller.Organization.ID, publicid.NewUser(), contact, hash); err != nil {
+		if err := insertGuest(ctx, c.Tx, publicid.NewUser(), contact, hash); err != nil {
 			return nil, err
 		}
 	}

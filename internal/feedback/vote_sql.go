@@ -44,7 +44,7 @@ SELECT w.place, v.* FROM unnest((SELECT $2::int[]), $3::uuid[], $4::uuid[], $5::
 ) v`, voteLookColumns, maxTwins)
 
 // LookForVotes returns the votes that each search finds, in the order of their ids.
-func LookForVotes(ctx context.Context, tx *db.Tx, of publicid.Organization, looks []VoteLook) ([][]*db.Vote, error) {
+func LookForVotes(ctx context.Context, tx *db.Tx, looks []VoteLook) ([][]*db.Vote, error) {
 	var places []int32
 	var posts, members, contacts postgres.UuidArray
 	var hashes [][]byte
@@ -64,10 +64,10 @@ func LookForVotes(ctx context.Context, tx *db.Tx, of publicid.Organization, look
 	found := make([][]*db.Vote, len(looks))
 	var place int
 	var v db.Vote
-	err := postgres.Look(ctx, tx, postgres.EachRow([]any{&place, &v.ID, &v.OrganizationID, &v.PostID, &v.UserID, &v.ContactID, &v.EmailHash, &v.CreatedAt}, func() {
+	err := postgres.QueryTx(ctx, tx, postgres.EachRow([]any{&place, &v.ID, &v.OrganizationID, &v.PostID, &v.UserID, &v.ContactID, &v.EmailHash, &v.CreatedAt}, func() {
 		row := v
 		found[place] = append(found[place], &row)
-	}), lookForVotesSQL, of, places, posts, members, contacts, hashes, twins)
+	}), lookForVotesSQL, places, posts, members, contacts, hashes, twins)
 	if err != nil {
 		return nil, errors.Wrap(err, "look for votes")
 	}

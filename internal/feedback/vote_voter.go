@@ -81,7 +81,7 @@ func votesOf(ctx context.Context, c *change.Change, ballots []ballot) ([][]*db.V
 	for i, b := range ballots {
 		looks[i] = VoteLook{Post: b.on.ID, Member: b.by.user, Contact: b.by.contact, Hashes: b.by.hashes()}
 	}
-	found, err := LookForVotes(ctx, c.Tx, c.Caller.Organization.ID, looks)
+	found, err := LookForVotes(ctx, c.Tx, looks)
 	if err != nil {
 		return nil, err
 	}

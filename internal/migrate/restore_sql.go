@@ -12,7 +12,7 @@ import (
 // numbers its transactions differently. Call it before the database is used. For a restore into the
 // same cluster, operators follow docs/backup.md.
 func NumberChangesAnew(ctx context.Context, s *postgres.DB) error {
-	if _, err := s.Pool().Exec(ctx, "SELECT number_changes_anew(if_in_another_cluster => true)"); err != nil {
+	if _, err := s.Across("migrations").Exec(ctx, "SELECT number_changes_anew(if_in_another_cluster => true)"); err != nil {
 		return errors.Wrap(err, "number the changes behind those from before the restore")
 	}
 	return nil

@@ -81,7 +81,7 @@ func statusOf(ctx context.Context, s *postgres.DB, files fs.FS) ([]Migration, er
 // create its table if it is missing.
 func appliedMigrations(ctx context.Context, s *postgres.DB) (map[int64]time.Time, error) {
 	var known bool
-	if err := s.Pool().QueryRow(ctx, "SELECT to_regclass('goose_db_version') IS NOT NULL").Scan(&known); err != nil {
+	if err := s.Across("migrations").QueryRow(ctx, "SELECT to_regclass('goose_db_version') IS NOT NULL").Scan(&known); err != nil {
 		return nil, errors.Wrap(err, "look for the schema version")
 	}
 	applied := map[int64]time.Time{}
@@ -90,7 +90,7 @@ func appliedMigrations(ctx context.Context, s *postgres.DB) (map[int64]time.Time
 	}
 	// Goose's first row is version 0, the empty database. Goose deletes the row of a migration that
 	// is rolled back.
-	rows, err := s.Pool().Query(ctx, "SELECT version_id, tstamp::timestamptz FROM goose_db_version WHERE is_applied AND version_id > 0 ORDER BY id")
+	rows, err := s.Across("migrations").Query(ctx, "SELECT version_id, tstamp::timestamptz FROM goose_db_version WHERE is_applied AND version_id > 0 ORDER BY id")
 	if err != nil {
 		return nil, errors.Wrap(err, "read the schema version")
 	}
@@ -117,7 +117,7 @@ type TableSize struct {
 
 // TableSizes returns the sizes of the database's tables by name, over all organizations.
 func TableSizes(ctx context.Context, s *postgres.DB) (map[string]TableSize, error) {
-	rows, err := s.Pool().Query(ctx, `
+	rows, err := s.Across("migrations").Query(ctx, `
 		SELECT relname, pg_table_size(oid), greatest(reltuples, 0)::bigint
 		FROM pg_class WHERE relkind = 'r' AND relnamespace = current_schema::regnamespace`)
 	if err != nil {

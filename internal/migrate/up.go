@@ -45,7 +45,7 @@ func UpFrom(ctx context.Context, s *postgres.DB, files fs.FS, report func(string
 	}
 	m := &migrating{store: s, report: report}
 	// Processes that migrate wait for each other, so each migration is applied once.
-	p, err := goose.NewProvider(goose.DialectPostgres, s.SQL(), files, goose.WithSessionLocker(m))
+	p, err := goose.NewProvider(goose.DialectPostgres, s.StdPool(), files, goose.WithSessionLocker(m))
 	if err != nil {
 		return nil, errors.Wrap(err, "load the migrations")
 	}

@@ -46,7 +46,7 @@ func (m *migrating) doing(ctx context.Context, pid int) (kind, text string) {
 	}
 	var index, table, phase string
 	var percent *float64
-	err := m.store.Pool().QueryRow(ctx, `
+	err := m.store.Across("migrations").QueryRow(ctx, `
 		SELECT coalesce(nullif(index_relid, 0)::regclass::text, 'an index'), relid::regclass::text, phase, round(100.0 * CASE
 			WHEN blocks_total > 0 THEN blocks_done::numeric / blocks_total
 			WHEN tuples_total > 0 THEN tuples_done::numeric / tuples_total END, 1)::float8
@@ -59,7 +59,7 @@ func (m *migrating) doing(ctx context.Context, pid int) (kind, text string) {
 		return index + phase, text
 	}
 	var statement string
-	err = m.store.Pool().QueryRow(ctx, `
+	err = m.store.Across("migrations").QueryRow(ctx, `
 		SELECT left(regexp_replace(query, '\s+', ' ', 'g'), 80) FROM pg_stat_activity WHERE pid = $1 AND state = 'active'`, pid).Scan(&statement)
 	if err != nil {
 		return "", ""
@@ -70,7 +70,7 @@ func (m *migrating) doing(ctx context.Context, pid int) (kind, text string) {
 // waitsFor describes the lock that a connection waits for, and the sessions that hold it.
 func (m *migrating) waitsFor(ctx context.Context, pid int) (lock, holders string) {
 	var relation, mode, kind *string
-	err := m.store.Pool().QueryRow(ctx, `
+	err := m.store.Across("migrations").QueryRow(ctx, `
 		SELECT relation::regclass::text, mode, locktype FROM pg_locks WHERE pid = $1 AND NOT granted LIMIT 1`, pid).
 		Scan(&relation, &mode, &kind)
 	if err != nil {
@@ -84,7 +84,7 @@ func (m *migrating) waitsFor(ctx context.Context, pid int) (lock, holders string
 	default:
 		lock = "a row that somebody changes"
 	}
-	rows, err := m.store.Pool().Query(ctx, `SELECT `+sessionInWords+` FROM pg_stat_activity a WHERE pid = ANY(pg_blocking_pids($1)) ORDER BY xact_start LIMIT 5`, pid)
+	rows, err := m.store.Across("migrations").Query(ctx, `SELECT `+sessionInWords+` FROM pg_stat_activity a WHERE pid = ANY(pg_blocking_pids($1)) ORDER BY xact_start LIMIT 5`, pid)
 	if err != nil {
 		return lock, "held by nobody who can be seen"
 	}

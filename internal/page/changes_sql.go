@@ -65,7 +65,7 @@ WHERE NOT pg_is_in_recovery() OR pg_current_xact_id() IS NULL`
 
 // Changes reads the current limits from the database. Call it before reading the rows.
 func ReadChanges(ctx context.Context, s *postgres.DB) (c changes, err error) {
-	if err := s.Pool().QueryRow(ctx, changesSQL).Scan(&c.Settled, &c.Next, &c.Restored, &c.Durable); err != nil {
+	if err := s.Across("transaction numbers belong to the whole database").QueryRow(ctx, changesSQL).Scan(&c.Settled, &c.Next, &c.Restored, &c.Durable); err != nil {
 		return c, errors.Wrap(err, "ask which changes are settled")
 	}
 	return c, nil
@@ -135,18 +135,14 @@ SELECT removed, d.* FROM transaction_numbers LEFT JOIN (%s ORDER BY changed_in, 
 // Deleted reads deletions in the organization of the context, in the order of changes. Removed is
 // the number of the latest tombstone, of any organization, that the retention has removed.
 func ReadTombstones(ctx context.Context, s *postgres.DB, of deletions, p deletedBetween) (found []tombstone, removed int64, err error) {
-	organization, err := postgres.OrganizationOf(ctx, "tombstones")
-	if err != nil {
-		return nil, 0, err
-	}
-	args := []any{pgx.QueryExecModeCacheDescribe, organization.UUID()}
+	args := []any{pgx.QueryExecModeCacheDescribe}
 	if p.Of != nil {
 		args = append(args, *p.Of)
 	}
-	n := len(args) - 1
+	n := len(args) // with the organization, and without the mode
 	within := fmt.Sprintf(`AND (changed_in, id) > ($%d, $%d) AND (changed_in, id) <= ($%d, $%d) AND deleted_at >= $%d`, n+1, n+2, n+3, n+4, n+5)
 	args = append(args, p.After.In, p.After.ID, p.UpTo.In, p.UpTo.ID, p.Since, p.Limit)
-	rows, err := s.Pool().Query(ctx, fmt.Sprintf(tombstonesSQL, strings.ReplaceAll(of.from, "@range", within), n+6), args...)
+	rows, err := s.Query(ctx, fmt.Sprintf(tombstonesSQL, strings.ReplaceAll(of.from, "@range", within), n+6), args...)
 	if err != nil {
 		return nil, 0, errors.Wrap(err, "look for tombstones")
 	}

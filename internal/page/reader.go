@@ -51,9 +51,9 @@ func (e *Extent) extent() *Extent { return e }
 // T is a struct that embeds the table's entity and Extent, and has a field for each further
 // column. P is the entity's predicate.
 type Reader[T any, P ~func(*sql.Selector)] struct {
-	entity, table string
-	columns       []string
-	fields        map[string][]int
+	table   string
+	columns []string
+	fields  map[string][]int
 	// statement has placeholders for the order of the rows, the number of bytes of large
 	// columns to read, the list, and its further columns.
 	statement string
@@ -64,10 +64,10 @@ type Reader[T any, P ~func(*sql.Selector)] struct {
 // Expression is a computed column. Its SQL may refer to the table.
 type Expression struct{ Column, SQL string }
 
-// NewReader makes a Reader for an entity of Ent, with its table and columns. Columns of
+// NewReader makes a Reader for the table and columns of an entity of Ent. Columns of
 // text, JSON or bytes that may be large are also listed in large.
-func NewReader[T any, P ~func(*sql.Selector)](entity, table string, columns, large []string, also ...Expression) Reader[T, P] {
-	r := Reader[T, P]{entity: entity, table: table, fields: fieldsOf(reflect.TypeFor[T]())}
+func NewReader[T any, P ~func(*sql.Selector)](table string, columns, large []string, also ...Expression) Reader[T, P] {
+	r := Reader[T, P]{table: table, fields: fieldsOf(reflect.TypeFor[T]())}
 	var plain, read, sizes []string
 	for _, column := range columns {
 		as := table + "." + column
@@ -126,9 +126,8 @@ type Selection[P ~func(*sql.Selector)] struct {
 // it does for the queries of Lists. A list that is AlongBoard keeps its plan instead.
 func (r Reader[T, P]) Read(ctx context.Context, s *postgres.DB, p Selection[P]) ([]*T, error) {
 	list := sql.Dialect(dialect.Postgres).Select().From(sql.Table(r.table))
-	if err := r.scope(ctx, list, p.AlongBoard); err != nil {
-		return nil, err
-	}
+	list.SetTotal(1) // the arguments begin at $2, because DB.Query binds the organization as $1
+	scope(list, p.AlongBoard)
 	for _, where := range p.Where {
 		where(list)
 	}
@@ -138,7 +137,7 @@ func (r Reader[T, P]) Read(ctx context.Context, s *postgres.DB, p Selection[P]) 
 		return nil, errors.Wrap(err, "write the query of a page")
 	}
 	// Ent would write the numbers into the text, which would make hundreds of different texts.
-	first, end := fmt.Sprintf(" LIMIT $%d", len(args)+1), ""
+	first, end := fmt.Sprintf(" LIMIT $%d", len(args)+2), ""
 	args = append(args, p.Limit)
 	if p.AlongBoard != nil {
 		// Postgres keeps a generic plan only if it looks no worse than a plan for the arguments.
@@ -156,38 +155,29 @@ func (r Reader[T, P]) Read(ctx context.Context, s *postgres.DB, p Selection[P]) 
 	return r.read(ctx, s, slices.Concat(r.columns, p.Also), p.Most, text, args...)
 }
 
-// scope limits a list to the organization of the context. For a list of one board it checks only the
-// board, because the foreign keys keep a board's rows in the board's organization.
-func (r Reader[T, P]) scope(ctx context.Context, list *sql.Selector, board *publicid.Board) error {
-	limit, all, err := postgres.LimitOf(ctx, r.entity)
-	switch {
-	case err != nil || all:
-		return err
-	case board == nil:
-		limit(list)
-		return nil
+// scope limits a list to the organization. For a list of one board it checks only the board, because the
+// foreign keys keep a board's rows in the board's organization.
+func scope(list *sql.Selector, board *publicid.Board) {
+	if board == nil {
+		list.Where(ofOrganization(list))
+		return
 	}
 	own := sql.Dialect(dialect.Postgres).SelectExpr(sql.Raw("1")).From(sql.Table("boards"))
-	limit(own)
-	list.Where(sql.Exists(own.Where(sql.EQ(own.C("id"), *board))))
-	return nil
+	list.Where(sql.Exists(own.Where(sql.And(ofOrganization(own), sql.EQ(own.C("id"), *board)))))
+}
+
+func ofOrganization(s *sql.Selector) *sql.Predicate {
+	return sql.P(func(b *sql.Builder) { b.Ident(s.C(postgres.OrganizationColumn)).WriteString(" = $1") })
 }
 
 // Whole reads the rows with these ids that belong to the organization, in any order.
-func (r Reader[T, P]) Whole(ctx context.Context, s *postgres.DB, of publicid.Organization, ids []uuid.UUID) ([]*T, error) {
-	return r.read(ctx, s, r.columns, 0, r.whole, of.UUID(), ids)
+func (r Reader[T, P]) Whole(ctx context.Context, s *postgres.DB, ids []uuid.UUID) ([]*T, error) {
+	return r.read(ctx, s, r.columns, 0, r.whole, ids)
 }
 
-// read runs a query. It waits for a connection as long as the connector does.
+// read runs a query.
 func (r Reader[T, P]) read(ctx context.Context, s *postgres.DB, columns []string, most int, text string, args ...any) ([]*T, error) {
-	waiting, cancel := context.WithTimeout(ctx, postgres.ConnectionTimeout)
-	defer cancel()
-	c, err := s.Pool().Acquire(waiting)
-	if err != nil {
-		return nil, errors.Wrap(err, "wait for a connection")
-	}
-	defer c.Release()
-	rows, err := c.Query(ctx, text, args...)
+	rows, err := s.Query(ctx, text, args...)
 	if err != nil {
 		return nil, errors.Wrap(err, "ask for the rows")
 	}

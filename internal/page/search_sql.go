@@ -47,7 +47,7 @@ const (
 )
 
 func Holding(ctx context.Context, s *postgres.DB, query string, args ...any) ([]uuid.UUID, error) {
-	rows, err := s.Pool().Query(ctx, query, append([]any{pgx.QueryExecModeCacheDescribe}, args...)...)
+	rows, err := s.Query(ctx, query, append([]any{pgx.QueryExecModeCacheDescribe}, args...)...)
 	if err != nil {
 		return nil, errors.Wrap(err, "search")
 	}

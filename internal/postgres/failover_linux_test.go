@@ -19,7 +19,7 @@ func TestTheSystemEndsAConnectionToAMachineThatHasGoneSilentWithinTenSeconds(t *
 	s, err := postgres.Open(postgres.Options{URL: testkit.Database(t), Serving: true, Tracer: &seen})
 	require.NoError(t, err)
 	t.Cleanup(s.Close)
-	_, err = s.Client().Organization.Query().Count(fixture.System(t))
+	_, err = s.Client().Organization.Query().Count(fixture.AllRows(t, s))
 	require.NoError(t, err)
 	socket, ok := seen.Last().Conn().(*net.TCPConn)
 	require.True(t, ok)

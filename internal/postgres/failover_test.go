@@ -42,7 +42,7 @@ func listen(t *testing.T) net.Listener {
 
 // write inserts an organization.
 func write(ctx context.Context, s *postgres.DB) error {
-	ctx = postgres.System(ctx, "a test")
+	ctx = s.Across("a test").Context(ctx)
 	return s.InTx(ctx, func(tx *db.Tx) error {
 		return tx.Organization.Create().SetName("Acme").Exec(ctx)
 	})
@@ -91,7 +91,8 @@ func TestAConnectionToAServerThatTakesNoWritesIsClosed(t *testing.T) {
 func TestAConnectionThatEndsInTheMiddleOfATransactionHasChangedNothing(t *testing.T) {
 	t.Parallel()
 	l, database := testkit.NewLink(t, testkit.Database(t))
-	s, ctx := serving(t, database), postgres.System(t.Context(), "a test")
+	s := serving(t, database)
+	ctx := fixture.AllRows(t, s)
 	lost := s.InTx(ctx, func(tx *db.Tx) error {
 		l.Cut()
 		return tx.Organization.Create().SetName("Acme").Exec(ctx)
@@ -106,7 +107,8 @@ func TestAConnectionThatEndsInTheMiddleOfATransactionHasChangedNothing(t *testin
 func TestACommitWithALostAnswerHasAnUnknownOutcome(t *testing.T) {
 	t.Parallel()
 	l, database := testkit.NewLink(t, testkit.Database(t))
-	s, ctx := serving(t, database), postgres.System(t.Context(), "a test")
+	s := serving(t, database)
+	ctx := fixture.AllRows(t, s)
 	unknown := s.InTx(ctx, func(tx *db.Tx) error {
 		err := tx.Organization.Create().SetName("Acme").Exec(ctx)
 		l.Cut()

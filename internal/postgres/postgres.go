@@ -95,22 +95,19 @@ func readTimesInUTC(_ context.Context, c *pgx.Conn) error {
 }
 
 // Close closes all connections.
-func (s *DB) Close() {
-	_ = s.sql.Close()
-	s.pool.Close()
+func (d *DB) Close() {
+	_ = d.sql.Close()
+	d.pool.Close()
 }
 
-// Pool is the pool of connections, for hand-written SQL.
-func (s *DB) Pool() *pgxpool.Pool { return s.pool }
+// StdPool is the pool behind Ent's client, for a library that needs database/sql.
+func (d *DB) StdPool() *stdsql.DB { return d.sql }
 
-// SQL is the pool behind Ent's client, for a library that needs database/sql.
-func (s *DB) SQL() *stdsql.DB { return s.sql }
-
-// Acquire waits for a connection no longer than connectionTimeout, as connector does.
-func (s *DB) Acquire(ctx context.Context) (*pgxpool.Conn, error) {
+// acquire waits for a connection no longer than connectionTimeout, as connector does.
+func (d *DB) acquire(ctx context.Context) (*pgxpool.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, ConnectionTimeout)
 	defer cancel()
-	conn, err := s.pool.Acquire(ctx)
+	conn, err := d.pool.Acquire(ctx)
 	if err != nil {
 		return nil, errors.Wrap(err, "wait for a connection")
 	}
@@ -118,19 +115,19 @@ func (s *DB) Acquire(ctx context.Context) (*pgxpool.Conn, error) {
 }
 
 // Ping makes sure that the database answers.
-func (s *DB) Ping(ctx context.Context) error {
-	if err := s.pool.Ping(ctx); err != nil {
+func (d *DB) Ping(ctx context.Context) error {
+	if err := d.pool.Ping(ctx); err != nil {
 		return errors.Wrap(err, "ping the database")
 	}
 	return nil
 }
 
 // Client reads, and writes without a transaction, within the organization of the context.
-func (s *DB) Client() *db.Client { return s.client }
+func (d *DB) Client() *db.Client { return d.client }
 
 // Lists is Client for the queries of lists. Postgres plans each of them for its arguments, because
 // the best plan depends on how many rows a filter matches. For all other queries it keeps one plan.
-func (s *DB) Lists() *db.Client { return s.lists }
+func (d *DB) Lists() *db.Client { return d.lists }
 
 const (
 	// deadlockTries is how often a transaction runs that the database ends because of a deadlock.
@@ -199,25 +196,25 @@ func Again(do func() error) error {
 // OnDeliveries is again for a statement that locks rows of deliveries. It may have to wait while the
 // rows of a deleted webhook are removed. Each group of deliveries runs such statements, so together
 // they get only a quarter of the pool.
-func (s *DB) OnDeliveries(ctx context.Context, do func() error) error {
-	if err := s.deliveries.Acquire(ctx, 1); err != nil {
+func (d *DB) OnDeliveries(ctx context.Context, do func() error) error {
+	if err := d.deliveries.Acquire(ctx, 1); err != nil {
 		return errors.Wrap(err, "wait for other statements about deliveries")
 	}
-	defer s.deliveries.Release(1)
+	defer d.deliveries.Release(1)
 	return Again(do)
 }
 
 // InTx runs fn in one transaction and commits when it returns nil. Keep fn fast: it holds a
 // connection and row locks. If fn returns ErrAgain, or the database ends the transaction because of
 // a concurrent one, fn runs again in a new transaction.
-func (s *DB) InTx(ctx context.Context, fn func(tx *db.Tx) error) error {
-	return s.InTxWithRides(ctx, nil, func(tx *db.Tx, _ func(context.Context) error) (func(*pgx.Batch), error) {
+func (d *DB) InTx(ctx context.Context, fn func(tx *db.Tx) error) error {
+	return d.InTxWithRides(ctx, nil, func(tx *db.Tx, _ func(context.Context) error) (func(*pgx.Batch), error) {
 		return nil, fn(tx)
 	})
 }
 
-func (s *DB) runTx(ctx context.Context, fn func(tx *db.Tx) error) error {
-	tx, err := s.client.Tx(ctx)
+func (d *DB) runTx(ctx context.Context, fn func(tx *db.Tx) error) error {
+	tx, err := d.client.Tx(ctx)
 	if err != nil {
 		return errors.Wrap(err, "begin")
 	}

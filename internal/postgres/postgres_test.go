@@ -55,14 +55,14 @@ func TestAQueryThatFailsInTheRoundTripOfBEGINReturnsItsError(t *testing.T) {
 	s, err := postgres.Open(postgres.Options{URL: url, MaxConns: 1})
 	require.NoError(t, err)
 	t.Cleanup(s.Close)
-	ctx, organization := fixture.NewOrganization(t, s)
+	ctx, _ := fixture.NewOrganization(t, s)
 	looks := map[string]func(tx *db.Tx) error{
 		"contacts": func(tx *db.Tx) error {
-			_, err := contacts.LockContacts(ctx, tx, organization, []string{"x"}, 0, false)
+			_, err := contacts.LockContacts(ctx, tx, []string{"x"}, 0, false)
 			return err
 		},
 		"posts": func(tx *db.Tx) error {
-			_, err := feedback.LockVotables(ctx, tx, organization, []publicid.Post{publicid.NewPost()}, false)
+			_, err := feedback.LockVotables(ctx, tx, []publicid.Post{publicid.NewPost()}, false)
 			return err
 		},
 	}
@@ -157,7 +157,7 @@ func TestTimesAreReadInUTC(t *testing.T) {
 	require.Equal(t, time.UTC, row.NextAttemptAt.Location())
 	require.NoError(t, o.Update(row.ID).SetNextAttemptAt(fixture.Ago(time.Hour)).Exec(o.Ctx))
 	var at time.Time
-	require.NoError(t, o.Store.Pool().QueryRow(t.Context(), "SELECT next_attempt_at FROM deliveries").Scan(&at))
+	require.NoError(t, o.Store.Across("a test").QueryRow(t.Context(), "SELECT next_attempt_at FROM deliveries").Scan(&at))
 	require.Equal(t, time.UTC, at.Location())
 }
 

@@ -19,7 +19,7 @@ import (
 // atBegin are sent with BEGIN and the first statement of fn. Those of the function that fn returns are
 // sent with COMMIT. Both functions may be nil. begin sends BEGIN with the statements of atBegin, unless
 // they were sent before; it is for a fn that needs their results before its first statement.
-func (s *DB) InTxWithRides(
+func (d *DB) InTxWithRides(
 	ctx context.Context, atBegin func(*pgx.Batch),
 	fn func(tx *db.Tx, begin func(context.Context) error) (atCommit func(*pgx.Batch), err error),
 ) error {
@@ -29,7 +29,7 @@ func (s *DB) InTxWithRides(
 		if atBegin != nil {
 			atBegin(&own.waiting)
 		}
-		return s.runTx(context.WithValue(ctx, riddenTxKey{}, own), func(tx *db.Tx) (err error) {
+		return d.runTx(context.WithValue(ctx, riddenTxKey{}, own), func(tx *db.Tx) (err error) {
 			own.atCommit, err = fn(tx, own.begin)
 			return err
 		})
@@ -39,9 +39,7 @@ func (s *DB) InTxWithRides(
 // eachRowKey is the context key of the function for the rows of look.
 type eachRowKey struct{}
 
-// Look runs a hand-written query in a transaction of InTx, and passes its rows to read. The query shares
-// a round trip with the statements before it that wait, for example BEGIN.
-func Look(ctx context.Context, tx *db.Tx, read func(pgx.Rows) error, query string, args ...any) error {
+func look(ctx context.Context, tx *db.Tx, read func(pgx.Rows) error, query string, args ...any) error {
 	// pgx also passes the rows of a query that failed. They only have the error.
 	unlessFailed := func(rows pgx.Rows) error {
 		if err := rows.Err(); err != nil {
@@ -54,14 +52,6 @@ func Look(ctx context.Context, tx *db.Tx, read func(pgx.Rows) error, query strin
 		err = errors.New("the transaction is not one of InTx")
 	}
 	return err
-}
-
-// EachRow is for look. It scans each row into the destinations, which the next row overwrites, and calls one.
-func EachRow(destinations []any, one func()) func(pgx.Rows) error {
-	return func(rows pgx.Rows) error {
-		_, err := pgx.ForEachRow(rows, destinations, func() error { one(); return nil })
-		return err
-	}
 }
 
 // looked is the result of a query of look.

@@ -32,24 +32,18 @@ func WithOrganization(ctx context.Context, id publicid.Organization) context.Con
 	return context.WithValue(ctx, scopeKey{}, scope{organization: id})
 }
 
-// System lifts the limit, for work that belongs to no organization or to all:
-// authentication, the command line, sweeps. The reason is for the reader.
-func System(ctx context.Context, reason string) context.Context {
-	return context.WithValue(ctx, scopeKey{}, scope{system: reason})
-}
-
 // scopeToOrganization puts the limit into the client, where no use case can forget it. Queries,
 // updates and deletions see only the organization's rows. Creations get the organization of the
 // context. Transactions of the client inherit the limit.
 //
 // It also hides deleted webhooks from every query, in any context.
 //
-// The limit does not cover raw SQL, HasX predicates and the updating half of an upsert. The conflict
+// The limit does not cover hand-written SQL (see sql.go), HasX predicates and the updating half of an upsert. The conflict
 // of an upsert must therefore be on a key of the organization. The database refuses a foreign key to
-// a row of another organization: see tables in migrate_diff.go.
+// a row of another organization: see tables in internal/migrate/authoring.
 func scopeToOrganization(client *db.Client) {
 	client.Intercept(intercept.TraverseFunc(func(ctx context.Context, q intercept.Query) error {
-		limit, all, err := LimitOf(ctx, q.Type())
+		limit, all, err := limitOf(ctx, q.Type())
 		if err == nil && !all {
 			q.WhereP(limit)
 		}
@@ -70,8 +64,8 @@ func scopeToOrganization(client *db.Client) {
 
 const OrganizationColumn = "organization_id"
 
-// LimitOf is the predicate that the context puts on an entity's rows. If all is true, there is none.
-func LimitOf(ctx context.Context, entity string) (limit func(*sql.Selector), all bool, err error) {
+// limitOf is the predicate that the context puts on an entity's rows. If all is true, there is none.
+func limitOf(ctx context.Context, entity string) (limit func(*sql.Selector), all bool, err error) {
 	held, ok := ctx.Value(scopeKey{}).(scope)
 	switch {
 	case !ok:
@@ -89,17 +83,17 @@ func LimitOf(ctx context.Context, entity string) (limit func(*sql.Selector), all
 // notDeleted leaves out deleted webhooks. The retention removes their rows later.
 func notDeleted(s *sql.Selector) { s.Where(sql.IsNull(s.C("deleted_at"))) }
 
-// OrganizationOf is the organization of the context, for hand-written SQL that is limited to one.
-func OrganizationOf(ctx context.Context, entity string) (publicid.Organization, error) {
+// organizationOf is the organization of the context, for hand-written SQL.
+func organizationOf(ctx context.Context) (publicid.Organization, error) {
 	held, _ := ctx.Value(scopeKey{}).(scope)
 	if held.organization.IsZero() {
-		return publicid.Organization{}, errors.Wrap(ErrNoOrganization, entity)
+		return publicid.Organization{}, ErrNoOrganization
 	}
 	return held.organization, nil
 }
 
 func limitMutation(ctx context.Context, m ent.Mutation) error {
-	limit, all, err := LimitOf(ctx, m.Type())
+	limit, all, err := limitOf(ctx, m.Type())
 	if err != nil || all {
 		return err
 	}

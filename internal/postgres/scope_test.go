@@ -203,10 +203,10 @@ func TestTheSystemReachesAllOrganizations(t *testing.T) {
 		fixture.Seed(t, s)
 	}
 	inAndOutsideATransaction(t, s, func(t *testing.T, c *db.Client) {
-		n, err := c.Board.Query().Count(fixture.System(t))
+		n, err := c.Board.Query().Count(fixture.AllRows(t, s))
 		require.NoError(t, err)
 		require.Equal(t, 2, n)
-		n, err = c.Board.Update().SetDescription("both").Save(fixture.System(t))
+		n, err = c.Board.Update().SetDescription("both").Save(fixture.AllRows(t, s))
 		require.NoError(t, err)
 		require.Equal(t, 2, n)
 	})
@@ -218,14 +218,14 @@ func TestTheInnerLimitCounts(t *testing.T) {
 	r := fixture.Seed(t, s)
 	outsider, own := fixture.NewOrganization(t, s)
 	for _, ctx := range []context.Context{
-		postgres.WithOrganization(fixture.System(t), own),
+		postgres.WithOrganization(fixture.AllRows(t, s), own),
 		postgres.WithOrganization(r.Ctx, own),
 	} {
 		n, err := s.Client().Board.Query().Count(ctx)
 		require.NoError(t, err)
 		require.Zero(t, n)
 	}
-	n, err := s.Client().Board.Query().Count(postgres.System(outsider, "test"))
+	n, err := s.Client().Board.Query().Count(s.Across("a test").Context(outsider))
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
 }

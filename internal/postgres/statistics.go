@@ -37,12 +37,12 @@ ORDER BY s.n_live_tup / greatest(c.reltuples, 1) DESC LIMIT 1`
 // MakeStatistics runs ANALYZE on the tables that have at least doubled since their last statistics, and returns their
 // names. If it fails for a table, it goes on with the others, and the error names the table. It does nothing while
 // another process is doing the same.
-func (s *DB) MakeStatistics(ctx context.Context) (made []string, err error) {
+func (d *DB) MakeStatistics(ctx context.Context) (made []string, err error) {
 	tried := []string{}
 	var failed []error
 	for {
 		var table string
-		err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) (err error) {
+		err := pgx.BeginFunc(ctx, d.pool, func(tx pgx.Tx) (err error) {
 			table, err = makeStatistics(ctx, tx, tried)
 			return err
 		})
@@ -79,7 +79,7 @@ func makeStatistics(ctx context.Context, tx pgx.Tx, tried []string) (table strin
 }
 
 // KeepStatistics calls MakeStatistics at intervals until the context ends.
-func (s *DB) KeepStatistics(ctx context.Context, log *slog.Logger) {
+func (d *DB) KeepStatistics(ctx context.Context, log *slog.Logger) {
 	tick := time.NewTicker(statisticsEvery)
 	defer tick.Stop()
 	failing := false
@@ -89,7 +89,7 @@ func (s *DB) KeepStatistics(ctx context.Context, log *slog.Logger) {
 			return
 		case <-tick.C:
 		}
-		made, err := s.MakeStatistics(ctx)
+		made, err := d.MakeStatistics(ctx)
 		if len(made) > 0 {
 			log.Debug("made statistics of tables that have grown", "tables", made)
 		}

@@ -25,7 +25,7 @@ func serving(t *testing.T, url string) *postgres.DB {
 func TestARequestThatFindsNoConnectionIsTurnedAwayThoughItHasTime(t *testing.T) {
 	t.Parallel()
 	s := serving(t, testkit.Database(t))
-	ctx := postgres.System(t.Context(), "a test")
+	ctx := fixture.AllRows(t, s)
 	err := s.InTx(ctx, func(*db.Tx) error {
 		return s.InTx(ctx, func(*db.Tx) error {
 			_, err := s.Client().Organization.Query().Count(ctx)
@@ -53,7 +53,7 @@ func TestAServingProcessSetsDatabaseTimeoutsAndACommandSetsNone(t *testing.T) {
 // setting reads a setting of the store's connections.
 func setting(t *testing.T, s *postgres.DB, name string) (value string) {
 	t.Helper()
-	ctx := postgres.System(t.Context(), "a test")
+	ctx := fixture.AllRows(t, s)
 	require.NoError(t, s.InTx(ctx, func(tx *db.Tx) error {
 		rows, err := tx.QueryContext(ctx, "SHOW "+name)
 		if err != nil {
@@ -82,7 +82,7 @@ func TestADatabaseThatIsAwayIsUnavailableAndOtherFaultsAreNot(t *testing.T) {
 func TestATransactionWhoseTimeIsOverBeforeItsCommitIsKnownToHaveChangedNothing(t *testing.T) {
 	t.Parallel()
 	s := serving(t, testkit.Database(t))
-	ctx, cancel := context.WithTimeout(postgres.System(t.Context(), "a test"), time.Second)
+	ctx, cancel := context.WithTimeout(fixture.AllRows(t, s), time.Second)
 	defer cancel()
 	err := s.InTx(ctx, func(*db.Tx) error {
 		<-ctx.Done()

@@ -27,8 +27,8 @@ func newTransactionLimit(size int) *inflight.Limit[publicid.Organization] {
 // AcquireTransaction waits until the organization may have one more transaction under way, and
 // returns ErrBusy after some seconds. An organization may use at most half of the pool. It holds no
 // connection while it waits.
-func (s *DB) AcquireTransaction(ctx context.Context, of publicid.Organization) (release func(), err error) {
-	release, err = s.transactions.Acquire(ctx, of)
+func (d *DB) AcquireTransaction(ctx context.Context, of publicid.Organization) (release func(), err error) {
+	release, err = d.transactions.Acquire(ctx, of)
 	if errors.Is(err, inflight.ErrBusy) {
 		return nil, ErrBusy
 	}

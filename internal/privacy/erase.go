@@ -81,7 +81,7 @@ func (t *step) removeQuotes(ctx context.Context, rows []*db.SubjectRecord) error
 	for i, r := range rows {
 		texts[i] = r.ItemID
 	}
-	return change.RemoveAnswers(ctx, t.Tx, t.request.OrganizationID, texts...)
+	return change.RemoveAnswers(ctx, t.Tx, texts...)
 }
 
 // eraseEvents erases the person's data from a page of events. Later delivery attempts send the erased
@@ -111,7 +111,7 @@ func (t *step) eraseEvents(ctx context.Context) error {
 		if same {
 			continue
 		}
-		if err := replacePayload(ctx, t.Tx, e.OrganizationID, e.ID, payload); err != nil {
+		if err := replacePayload(ctx, t.Tx, e.ID, payload); err != nil {
 			return err
 		}
 	}

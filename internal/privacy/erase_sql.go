@@ -6,6 +6,7 @@ import (
 	"github.com/go-faster/errors"
 
 	"earshot/ent/db"
+	"earshot/internal/postgres"
 )
 
 // This file has the hand-written SQL of exports and erasures. It changes columns that are immutable
@@ -27,7 +28,7 @@ func erasePerson(ctx context.Context, tx *db.Tx, of *db.Contact) error {
 	}
 	// This lock serializes the erasures of two contacts with the same address. The second one finds
 	// no other contact with the address, and removes the choices for it.
-	if _, err := tx.ExecContext(ctx, `SELECT pg_advisory_xact_lock(hashtextextended($1::text || encode($2, 'hex'), 0))`, of.OrganizationID, hash); err != nil {
+	if _, err := postgres.ExecTx(ctx, tx, `SELECT pg_advisory_xact_lock(hashtextextended($1::uuid::text || encode($2, 'hex'), 0))`, hash); err != nil {
 		return errors.Wrap(err, "await other erasures of the person")
 	}
 	for _, statement := range []string{
@@ -48,7 +49,7 @@ func erasePerson(ctx context.Context, tx *db.Tx, of *db.Contact) error {
 		`UPDATE first_mails SET email_hash = uuid_send(gen_random_uuid()) WHERE organization_id = $1 AND email_hash = $3` + nobodyElseSQL,
 		`DELETE FROM address_spellings WHERE organization_id = $1 AND (email_hash = $3 OR mailbox_hash = $3)` + nobodyElseSQL,
 	} {
-		if _, err := tx.ExecContext(ctx, statement, of.OrganizationID, of.ID, hash); err != nil {
+		if _, err := postgres.ExecTx(ctx, tx, statement, of.ID, hash); err != nil {
 			return errors.Wrap(err, "erase the person")
 		}
 	}
@@ -61,7 +62,7 @@ func eraseMemberHashes(ctx context.Context, tx *db.Tx, of *db.User, hash []byte)
 		`UPDATE votes SET email_hash = NULL WHERE organization_id = $1 AND email_hash = $3 AND user_id = $2`,
 		`UPDATE comments SET email_hash = NULL WHERE organization_id = $1 AND email_hash = $3 AND author_user_id = $2`,
 	} {
-		if _, err := tx.ExecContext(ctx, statement, of.OrganizationID, of.ID, hash); err != nil {
+		if _, err := postgres.ExecTx(ctx, tx, statement, of.ID, hash); err != nil {
 			return errors.Wrap(err, "erase the hashes of a member's address")
 		}
 	}
@@ -78,7 +79,7 @@ func endLinks(ctx context.Context, tx *db.Tx, of *db.Contact) error {
 	if of.EmailHash == nil {
 		return nil
 	}
-	_, err := tx.ExecContext(ctx, `DELETE FROM interactions WHERE organization_id = $1 AND email_hash = $2`, of.OrganizationID, *of.EmailHash)
+	_, err := postgres.ExecTx(ctx, tx, `DELETE FROM interactions WHERE organization_id = $1 AND email_hash = $2`, *of.EmailHash)
 	if err != nil {
 		return errors.Wrap(err, "erase what waits for a link")
 	}

@@ -6,8 +6,10 @@ import (
 
 	"github.com/go-faster/errors"
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
 	"earshot/ent/db"
+	"earshot/internal/postgres"
 	"earshot/internal/publicid"
 )
 
@@ -23,31 +25,23 @@ type eventHead struct {
 // ids. With it, a caller walks through all events. It uses the index that the deliveries' foreign
 // key needs, so the events of other organizations cost nothing.
 func EventHeads(
-	ctx context.Context, tx *db.Tx, of publicid.Organization, after uuid.UUID, head, limit int,
+	ctx context.Context, tx *db.Tx, after uuid.UUID, head, limit int,
 ) (found []eventHead, err error) {
 	// The limit is a literal as in retention.go.
-	rows, err := tx.QueryContext(ctx, fmt.Sprintf(`SELECT id, type, substring(payload, 1, %d)
-FROM events WHERE organization_id = $1 AND id > $2 ORDER BY organization_id, id LIMIT %d`, head, limit), of, after)
+	err = postgres.QueryTx(ctx, tx, func(rows pgx.Rows) (err error) {
+		found, err = pgx.CollectRows(rows, pgx.RowToStructByPos[eventHead])
+		return err
+	}, fmt.Sprintf(`SELECT id, type, substring(payload, 1, %d)
+FROM events WHERE organization_id = $1 AND id > $2 ORDER BY organization_id, id LIMIT %d`, head, limit), after)
 	if err != nil {
-		return nil, errors.Wrap(err, "walk through the events")
-	}
-	defer func() { _ = rows.Close() }()
-	for rows.Next() {
-		var e eventHead
-		if err := rows.Scan(&e.ID, &e.Type, &e.Head); err != nil {
-			return nil, errors.Wrap(err, "read the beginning of an event")
-		}
-		found = append(found, e)
-	}
-	if err := rows.Err(); err != nil {
 		return nil, errors.Wrap(err, "walk through the events")
 	}
 	return found, nil
 }
 
 // replacePayload replaces the payload of an event. Later attempts and reads use the new one.
-func replacePayload(ctx context.Context, tx *db.Tx, of publicid.Organization, id publicid.Event, payload []byte) error {
-	if _, err := tx.ExecContext(ctx, `UPDATE events SET payload = $3 WHERE organization_id = $1 AND id = $2`, of, id, payload); err != nil {
+func replacePayload(ctx context.Context, tx *db.Tx, id publicid.Event, payload []byte) error {
+	if _, err := postgres.ExecTx(ctx, tx, `UPDATE events SET payload = $3 WHERE organization_id = $1 AND id = $2`, id, payload); err != nil {
 		return errors.Wrap(err, "replace a payload")
 	}
 	return nil
@@ -57,21 +51,17 @@ func replacePayload(ctx context.Context, tx *db.Tx, of publicid.Organization, id
 // deletion.
 const (
 	eventsOfRequest = `subject_records r JOIN deliveries d ON d.event_id = r.item_id`
-	ofRequest       = `r.request_id = $1 AND r.kind = 'event'`
+	ofRequest       = `r.organization_id = $1 AND r.request_id = $2 AND r.kind = 'event'`
 )
 
 // clearAnswers removes the answers of receivers to the deliveries of a request's events, because
 // they may quote the events. It removes at most limit answers, and returns how many.
-func clearAnswers(ctx context.Context, tx *db.Tx, request publicid.SubjectRequest, limit int) (int64, error) {
-	done, err := tx.ExecContext(ctx, fmt.Sprintf(`UPDATE attempts SET response_body = NULL WHERE id IN (
+func clearAnswers(ctx context.Context, tx *db.Tx, request publicid.SubjectRequest, limit int) (int, error) {
+	n, err := postgres.ExecTx(ctx, tx, fmt.Sprintf(`UPDATE attempts SET response_body = NULL WHERE id IN (
   SELECT a.id FROM %s JOIN attempts a ON a.delivery_id = d.id WHERE %s AND a.response_body IS NOT NULL LIMIT %d)`,
 		eventsOfRequest, ofRequest, limit), request)
 	if err != nil {
 		return 0, errors.Wrap(err, "clear the receivers' answers")
-	}
-	n, err := done.RowsAffected()
-	if err != nil {
-		return 0, errors.Wrap(err, "count the cleared answers")
 	}
 	return n, nil
 }
@@ -83,7 +73,7 @@ func clearAnswers(ctx context.Context, tx *db.Tx, request publicid.SubjectReques
 func onTheirWay(ctx context.Context, tx *db.Tx, request publicid.SubjectRequest, pending bool) (int, error) {
 	found, err := oneColumn[int](ctx, tx,
 		`SELECT count(*)::int FROM `+eventsOfRequest+` WHERE `+ofRequest+`
-  AND (d.lease_until > now() OR d.status = 'pending' AND (d.lease_until IS NOT NULL OR $2))`, request, pending)
+  AND (d.lease_until > now() OR d.status = 'pending' AND (d.lease_until IS NOT NULL OR $3))`, request, pending)
 	if err != nil {
 		return 0, err
 	}

@@ -62,5 +62,5 @@ func (s *Service) eraseMember(ctx context.Context, c *change.Change, id publicid
 		return errors.Wrap(err, "erase the member")
 	}
 	c.Audit("eraseMember", id)
-	return change.RemoveAnswers(ctx, c.Tx, old.OrganizationID, id.UUID())
+	return change.RemoveAnswers(ctx, c.Tx, id.UUID())
 }

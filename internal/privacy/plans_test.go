@@ -10,6 +10,7 @@ import (
 	"earshot/ent/db"
 	"earshot/internal/change"
 	"earshot/internal/event"
+	"earshot/internal/postgres"
 	"earshot/internal/privacy"
 	"earshot/internal/publicid"
 	"earshot/internal/testkit"
@@ -27,8 +28,9 @@ func TestTheWalkThroughEventsGoesPastThoseOfOtherOrganizations(t *testing.T) {
 			SELECT gen_random_uuid(), o.id, now(), 'post.created', '{}' FROM organizations o, generate_series(1, 5000 * o.name::int) n;
 		ANALYZE; SET plan_cache_mode = force_generic_plan`)
 	require.NoError(t, err)
-	err = s.InTx(t.Context(), func(tx *db.Tx) error {
-		_, err := privacy.EventHeads(t.Context(), tx, publicid.NewOrganization(), uuid.Nil, event.SubjectBytes, 2000)
+	ctx := postgres.WithOrganization(t.Context(), publicid.NewOrganization())
+	err = s.InTx(ctx, func(tx *db.Tx) error {
+		_, err := privacy.EventHeads(ctx, tx, uuid.Nil, event.SubjectBytes, 2000)
 		return err
 	})
 	require.NoError(t, err)
@@ -51,8 +53,9 @@ func TestAnErasureFindsKeptAnswersByAnIndex(t *testing.T) {
 			SELECT sha256(n::text::bytea), o.id, now(), '', 200, '', ARRAY[gen_random_uuid()] FROM organizations o, generate_series(1, 20000) n;
 		ANALYZE; SET plan_cache_mode = force_generic_plan`)
 	require.NoError(t, err)
-	err = s.InTx(t.Context(), func(tx *db.Tx) error {
-		return change.RemoveAnswers(t.Context(), tx, publicid.NewOrganization(), uuid.New())
+	ctx := postgres.WithOrganization(t.Context(), publicid.NewOrganization())
+	err = s.InTx(ctx, func(tx *db.Tx) error {
+		return change.RemoveAnswers(ctx, tx, uuid.New())
 	})
 	require.NoError(t, err)
 	for _, q := range asked.All() {

@@ -16,5 +16,5 @@ type listedSubjectRecord struct {
 }
 
 // subjectRecordPages reads pages of the records of an export.
-var subjectRecordPages = page.NewReader[listedSubjectRecord, predicate.SubjectRecord](db.TypeSubjectRecord, subjectrecord.Table,
+var subjectRecordPages = page.NewReader[listedSubjectRecord, predicate.SubjectRecord](subjectrecord.Table,
 	subjectrecord.Columns, []string{subjectrecord.FieldSealed})

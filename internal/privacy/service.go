@@ -145,7 +145,7 @@ func (s *Service) Erase(ctx context.Context, id publicid.Contact, blank bool, q 
 		}
 		// This step is last. Every change that could still answer with the contact has ended by now, or waits
 		// for one of the locked rows.
-		return started, change.RemoveAnswers(ctx, c.Tx, of.OrganizationID, id.UUID())
+		return started, change.RemoveAnswers(ctx, c.Tx, id.UUID())
 	})
 }
 

@@ -62,8 +62,14 @@ var (
 // retry after a kill repeats no work. It acts on behalf of the service and in every billing state,
 // because the request was already accepted.
 func (s *Service) Continue(ctx context.Context, id publicid.SubjectRequest) (p progress, err error) {
-	all := postgres.System(ctx, "a data-subject request belongs to the service once it is accepted")
-	found, err := s.store.Client().SubjectRequest.Query().Where(subjectrequest.ID(id)).Only(all)
+	ctx, err = postgres.InOrganizationOf(ctx, s.store, id)
+	if db.IsNotFound(err) {
+		return p, nil
+	}
+	if err != nil {
+		return p, err
+	}
+	found, err := s.store.Client().SubjectRequest.Query().Where(subjectrequest.ID(id)).Only(ctx)
 	if db.IsNotFound(err) {
 		return p, nil
 	}
@@ -139,7 +145,7 @@ func (t *step) walk(ctx context.Context) (found []publicid.Event, last uuid.UUID
 			return nil, after, false, err
 		}
 	}
-	heads, err := EventHeads(ctx, t.Tx, t.request.OrganizationID, after, event.SubjectBytes, eventsPage)
+	heads, err := EventHeads(ctx, t.Tx, after, event.SubjectBytes, eventsPage)
 	if err != nil {
 		return nil, after, false, err
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"earshot/ent/db"
+	"earshot/internal/postgres"
 	"earshot/internal/publicid"
 )
 
@@ -29,7 +30,7 @@ SELECT gen_random_uuid(), $1, $4, 'comment', id FROM comments c WHERE organizati
 		`INSERT INTO subject_records (id, organization_id, request_id, kind, item_id)
 SELECT gen_random_uuid(), $1, $4, 'author', guest.id FROM (` + guestsSQL + `) guest`,
 	} {
-		if _, err := tx.ExecContext(ctx, statement, of.OrganizationID, of.ID, hash, request); err != nil {
+		if _, err := postgres.ExecTx(ctx, tx, statement, of.ID, hash, request); err != nil {
 			return errors.Wrap(err, "note the person's posts and comments")
 		}
 	}
@@ -46,13 +47,13 @@ func guestsOf(ctx context.Context, tx *db.Tx, of *db.Contact) ([]publicid.User, 
 	if of.EmailHash != nil {
 		hash = *of.EmailHash
 	}
-	return oneColumn[publicid.User](ctx, tx, guestsSQL, of.OrganizationID, of.ID, hash)
+	return oneColumn[publicid.User](ctx, tx, guestsSQL, of.ID, hash)
 }
 
 // firstNoted returns the smallest id that a request has noted, or the zero id if there is none. Ids
 // begin with their time of creation, so it belongs to the oldest item.
 func firstNoted(ctx context.Context, tx *db.Tx, request publicid.SubjectRequest) (first uuid.UUID, err error) {
-	found, err := oneColumn[uuid.UUID](ctx, tx, `SELECT item_id FROM subject_records WHERE request_id = $1 ORDER BY item_id LIMIT 1`, request)
+	found, err := oneColumn[uuid.UUID](ctx, tx, `SELECT item_id FROM subject_records WHERE organization_id = $1 AND request_id = $2 ORDER BY item_id LIMIT 1`, request)
 	if len(found) > 0 {
 		first = found[0]
 	}
@@ -60,19 +61,7 @@ func firstNoted(ctx context.Context, tx *db.Tx, request publicid.SubjectRequest)
 }
 
 func oneColumn[T any](ctx context.Context, tx *db.Tx, query string, args ...any) (all []T, err error) {
-	rows, err := tx.QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, errors.Wrap(err, "ask for a data-subject request")
-	}
-	defer func() { _ = rows.Close() }()
-	for rows.Next() {
-		var one T
-		if err := rows.Scan(&one); err != nil {
-			return nil, errors.Wrap(err, "read of a data-subject request")
-		}
-		all = append(all, one)
-	}
-	if err := rows.Err(); err != nil {
+	if err := postgres.QueryTx(ctx, tx, postgres.All(&all), query, args...); err != nil {
 		return nil, errors.Wrap(err, "ask for a data-subject request")
 	}
 	return all, nil

@@ -21,7 +21,18 @@ import (
 // This file holds the methods for the workflow of an interaction, which mails the link and waits for
 // its use.
 
-// Letter is an e-mail with a link.
+// followed loads an interaction for its workflow, which knows only its id. The returned context is limited
+// to its organization.
+func (s *Service) followed(ctx context.Context, id publicid.Interaction) (context.Context, *db.Interaction, error) {
+	ctx, err := postgres.InOrganizationOf(ctx, s.store, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	found, err := s.store.Client().Interaction.Get(ctx, id)
+	return ctx, found, err
+}
+
+// letter is an e-mail with a link.
 type letter struct {
 	To            mail.Address
 	Subject, Text string
@@ -29,8 +40,7 @@ type letter struct {
 
 // Letter returns the e-mail to send for an interaction, or nil if there is none to send.
 func (s *Service) Letter(ctx context.Context, id publicid.Interaction) (*letter, error) {
-	ctx = postgres.System(ctx, "a workflow follows the interaction by its id")
-	found, err := s.store.Client().Interaction.Get(ctx, id)
+	ctx, found, err := s.followed(ctx, id)
 	if db.IsNotFound(err) {
 		return nil, nil
 	}
@@ -61,8 +71,7 @@ func (s *Service) Letter(ctx context.Context, id publicid.Interaction) (*letter,
 
 // Mailed records that the letter was sent. The interaction is then not due until it expires.
 func (s *Service) Mailed(ctx context.Context, id publicid.Interaction) error {
-	ctx = postgres.System(ctx, "a workflow follows the interaction by its id")
-	found, err := s.store.Client().Interaction.Get(ctx, id)
+	ctx, found, err := s.followed(ctx, id)
 	if db.IsNotFound(err) {
 		return nil
 	}
@@ -78,8 +87,7 @@ func (s *Service) Mailed(ctx context.Context, id publicid.Interaction) error {
 // Look returns the time until which an interaction can be confirmed. It removes an expired
 // interaction. It returns nil if there is none.
 func (s *Service) Look(ctx context.Context, id publicid.Interaction) (until *time.Time, err error) {
-	ctx = postgres.System(ctx, "a workflow follows the interaction by its id")
-	found, err := s.store.Client().Interaction.Get(ctx, id)
+	ctx, found, err := s.followed(ctx, id)
 	if db.IsNotFound(err) {
 		return nil, nil
 	}
@@ -94,7 +102,13 @@ func (s *Service) Look(ctx context.Context, id publicid.Interaction) (until *tim
 
 // Remove removes an interaction that can no longer be confirmed.
 func (s *Service) Remove(ctx context.Context, id publicid.Interaction) error {
-	ctx = postgres.System(ctx, "a workflow follows the interaction by its id")
+	ctx, err := postgres.InOrganizationOf(ctx, s.store, id)
+	if db.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
 	if _, err := s.store.Client().Interaction.Delete().Where(interaction.ID(id)).Exec(ctx); err != nil {
 		return errors.Wrap(err, "remove the interaction")
 	}

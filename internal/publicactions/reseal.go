@@ -19,7 +19,7 @@ const resealPage = 100
 // organizations. It may be interrupted and repeated. It skips pending interactions, because they
 // expire within a day.
 func ResealSubmissions(ctx context.Context, s *postgres.DB, secrets *seal.Box) (seal.Resealed[publicid.Submission], error) {
-	ctx = postgres.System(ctx, "the operator rotates the sealing keys")
+	ctx = s.Across("the operator rotates the sealing keys").Context(ctx)
 	return seal.ResealAll(func(last publicid.Submission) ([]*db.Submission, error) {
 		rows, err := s.Client().Submission.Query().Where(submission.IDGT(last), submission.PersonSealedNotNil()).
 			Order(db.Asc(submission.FieldID)).Limit(resealPage).All(ctx)

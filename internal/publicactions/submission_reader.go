@@ -16,6 +16,6 @@ type listedSubmission struct {
 }
 
 // submissionPages reads pages of submissions without the personal data.
-var submissionPages = page.NewReader[listedSubmission, predicate.Submission](db.TypeSubmission, submission.Table,
+var submissionPages = page.NewReader[listedSubmission, predicate.Submission](submission.Table,
 	slices.DeleteFunc(slices.Clone(submission.Columns), func(column string) bool { return column == submission.FieldPersonSealed }),
 	[]string{submission.FieldBodyText})

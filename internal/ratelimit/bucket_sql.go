@@ -29,7 +29,7 @@ func TakeFrom(ctx context.Context, s *postgres.DB, b Bucket) (bool, error) {
 	each := b.Refill.Seconds() / float64(b.Size)
 	// One microsecond per token covers the rounding of timestamps. Otherwise the last token might
 	// be missing.
-	done, err := s.Pool().Exec(ctx, takeFromBucketSQL, b.ID.String(), each, b.Refill.Seconds()+1e-6*float64(b.Size))
+	done, err := s.Across("buckets of networks and addresses belong to the service").Exec(ctx, takeFromBucketSQL, b.ID.String(), each, b.Refill.Seconds()+1e-6*float64(b.Size))
 	if err != nil {
 		return false, errors.Wrap(err, "take a token of a bucket")
 	}

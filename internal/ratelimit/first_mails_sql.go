@@ -21,11 +21,7 @@ import (
 // FirstMailSlot is the time at which the slot of an address begins, in the organization of the
 // context. It is zero if the address has no slot.
 func FirstMailSlot(ctx context.Context, s *postgres.DB, hash []byte) (at time.Time, err error) {
-	of, err := postgres.OrganizationOf(ctx, db.TypeSubscriberMail)
-	if err != nil {
-		return at, err
-	}
-	err = s.Pool().QueryRow(ctx, `SELECT slot_at FROM first_mails WHERE organization_id = $1 AND email_hash = $2`, of, hash).Scan(&at)
+	err = s.QueryRow(ctx, []any{&at}, `SELECT slot_at FROM first_mails WHERE organization_id = $1 AND email_hash = $2`, hash)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return time.Time{}, nil
 	}
@@ -47,20 +43,13 @@ RETURNING slot_at`
 // TakeFirstMailSlot gives an address a slot in the organization of the context, or returns its
 // existing slot. At most perHour slots begin within an hour.
 func TakeFirstMailSlot(ctx context.Context, s *postgres.DB, hash []byte, perHour int) (at time.Time, err error) {
-	of, err := postgres.OrganizationOf(ctx, db.TypeSubscriberMail)
-	if err != nil {
-		return at, err
-	}
-	err = postgres.Again(func() error {
-		return pgx.BeginFunc(ctx, s.Pool(), func(tx pgx.Tx) error {
-			// The lock serializes transactions, so that two of them can't both take the last slot
-			// of an hour.
-			_, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended('first mails ' || $1::text, 0))`, of.UUID().String())
-			if err != nil {
-				return errors.Wrap(err, "lock the slots")
-			}
-			return tx.QueryRow(ctx, takeFirstMailSlotSQL, of, hash, perHour).Scan(&at)
-		})
+	err = s.InTx(ctx, func(tx *db.Tx) error {
+		// The lock serializes transactions, so that two of them can't both take the last slot of an hour.
+		_, err := postgres.ExecTx(ctx, tx, `SELECT pg_advisory_xact_lock(hashtextextended('first mails ' || $1::uuid::text, 0))`)
+		if err != nil {
+			return errors.Wrap(err, "lock the slots")
+		}
+		return postgres.QueryTx(ctx, tx, postgres.EachRow([]any{&at}, func() {}), takeFirstMailSlotSQL, hash, perHour)
 	})
 	if err != nil {
 		return at, errors.Wrap(err, "take a slot for a first e-mail")

@@ -116,7 +116,7 @@ func takeTokens(ctx context.Context, s *postgres.DB, asks []TokenAsk, places []i
 		})
 		return err
 	})
-	return taken, s.Pool().SendBatch(ctx, &both).Close()
+	return taken, s.Across("a process takes the tokens of all its keys together").SendBatch(ctx, &both)
 }
 
 const removeFullBucketsSQL = `
@@ -125,7 +125,7 @@ DELETE FROM rate_limits WHERE api_key_id IN (
 
 // RemoveFullBuckets removes the rows of full buckets. A bucket without a row is full.
 func RemoveFullBuckets(ctx context.Context, s *postgres.DB) error {
-	if _, err := s.Pool().Exec(ctx, removeFullBucketsSQL); err != nil {
+	if _, err := s.Across("a process takes the tokens of all its keys together").Exec(ctx, removeFullBucketsSQL); err != nil {
 		return errors.Wrap(err, "remove full buckets of API keys")
 	}
 	return nil

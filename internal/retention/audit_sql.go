@@ -53,7 +53,7 @@ func RemoveSubjectRequests(ctx context.Context, s *postgres.DB) (removed int, wh
 }
 
 func removePage(ctx context.Context, s *postgres.DB, statement string, before any) (removed int, whole bool, err error) {
-	done, err := s.Pool().Exec(ctx, statement, before)
+	done, err := s.Across(ofAll).Exec(ctx, statement, before)
 	if err != nil {
 		return 0, false, errors.Wrap(err, "remove expired rows")
 	}

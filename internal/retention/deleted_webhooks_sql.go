@@ -44,7 +44,7 @@ DELETE FROM webhooks WHERE id = $1 AND deleted_at IS NOT NULL AND NOT EXISTS (SE
 // A nil place means that nothing is left.
 func RemoveDeleted(ctx context.Context, s *postgres.DB, from DeletedPlace) (deliveries, webhooks int, next *DeletedPlace, err error) {
 	var hook publicid.Webhook
-	err = s.Pool().QueryRow(ctx, deletedWebhookSQL, from.Webhook.UUID()).Scan(&hook)
+	err = s.Across(ofAll).QueryRow(ctx, deletedWebhookSQL, from.Webhook.UUID()).Scan(&hook)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return 0, 0, nil, nil
 	}
@@ -53,7 +53,7 @@ func RemoveDeleted(ctx context.Context, s *postgres.DB, from DeletedPlace) (deli
 	}
 	var last *publicid.Delivery
 	err = postgres.Again(func() error {
-		return s.Pool().QueryRow(ctx, deletedDeliveriesSQL, hook.UUID(), from.Delivery.UUID()).Scan(&deliveries, &last)
+		return s.Across(ofAll).QueryRow(ctx, deletedDeliveriesSQL, hook.UUID(), from.Delivery.UUID()).Scan(&deliveries, &last)
 	})
 	if err != nil {
 		return 0, 0, nil, errors.Wrap(err, "remove the deliveries of a webhook that was deleted")
@@ -62,7 +62,7 @@ func RemoveDeleted(ctx context.Context, s *postgres.DB, from DeletedPlace) (deli
 		return deliveries, 0, &DeletedPlace{Webhook: from.Webhook, Delivery: *last}, nil
 	}
 	err = postgres.Again(func() error {
-		done, err := s.Pool().Exec(ctx, deletedSQL, hook.UUID())
+		done, err := s.Across(ofAll).Exec(ctx, deletedSQL, hook.UUID())
 		webhooks = int(done.RowsAffected())
 		return err
 	})

@@ -84,7 +84,7 @@ func BenchmarkRetention(b *testing.B) {
 	b.Cleanup(remover.Close)
 	require.NoError(b, remover.Ping(b.Context()))
 	backend, pool := seen.Last().PID(), fixture.PoolOf(b, url)
-	made, err := s.Client().Organization.Create().SetName("Acme").SetPlan(organization.PlanBusiness).Save(postgres.System(b.Context(), "benchmark"))
+	made, err := s.Client().Organization.Create().SetName("Acme").SetPlan(organization.PlanBusiness).Save(s.Across("a benchmark").Context(b.Context()))
 	require.NoError(b, err)
 	o := &outbox{&fixture.Outbox{Store: s, Pool: pool, Ctx: postgres.WithOrganization(b.Context(), made.ID), Organization: made.ID}}
 	o.Webhook = o.Store.Client().Webhook.Create().SetURL(fixture.HookURL).SetEvents([]string{"post.created"}).SetSecretSealed([]byte(fixture.Sealed)).SaveX(o.Ctx).ID

@@ -14,6 +14,9 @@ import (
 	"earshot/internal/publicid"
 )
 
+// ofAll is the reason why the statements of this package touch rows of all organizations.
+const ofAll = "the retention removes rows of all organizations"
+
 // This file removes old rows of all organizations, in hand-written SQL. A statement looks at 500
 // rows in the order of their ids and removes the expired ones, so it always takes only milliseconds.
 // Ids begin with their time of creation, so the primary key finds the old rows.
@@ -92,7 +95,7 @@ func RemoveExpired(
 	}
 	var last pgtype.UUID
 	err = postgres.Again(func() error {
-		return s.Pool().QueryRow(ctx, kind.statement, after, kind.before(olderThan).String()).Scan(&removed, &last)
+		return s.Across(ofAll).QueryRow(ctx, kind.statement, after, kind.before(olderThan).String()).Scan(&removed, &last)
 	})
 	if err != nil {
 		return 0, "", errors.Wrap(err, "remove expired rows")

@@ -17,7 +17,7 @@ DELETE FROM idempotency_records WHERE id IN (
 // RemoveIdempotencyRecords removes one page of expired records, of all organizations, and returns
 // their number. Whole reports that there may be more.
 func RemoveIdempotencyRecords(ctx context.Context, s *postgres.DB) (removed int, whole bool, err error) {
-	done, err := s.Pool().Exec(ctx, oldRecordsSQL, postgres.Now().Add(-change.IdempotencyRetention))
+	done, err := s.Across(ofAll).Exec(ctx, oldRecordsSQL, postgres.Now().Add(-change.IdempotencyRetention))
 	if err != nil {
 		return 0, false, errors.Wrap(err, "remove idempotency records")
 	}

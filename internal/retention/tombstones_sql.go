@@ -23,7 +23,9 @@ SELECT count(*) FROM gone`
 // RemoveTombstones removes one page of tombstones, of all organizations, that are older than a
 // moment, and returns their number. Whole reports that there may be more.
 func RemoveTombstones(ctx context.Context, s *postgres.DB, olderThan time.Time) (removed int, whole bool, err error) {
-	err = postgres.Again(func() error { return s.Pool().QueryRow(ctx, oldTombstonesSQL, olderThan).Scan(&removed) })
+	err = postgres.Again(func() error {
+		return s.Across(ofAll).QueryRow(ctx, oldTombstonesSQL, olderThan).Scan(&removed)
+	})
 	if err != nil {
 		return 0, false, errors.Wrap(err, "remove tombstones")
 	}

@@ -10,6 +10,9 @@ import (
 	"earshot/internal/postgres"
 )
 
+// suppression is the reason why the statements of this file touch rows of all organizations.
+const suppression = "a suppressed address is suppressed for all organizations"
+
 // A suppression is an address to which we send no more e-mail. It applies to all organizations,
 // because they would all write to the same mailbox. Only the hash of the address is stored, as in
 // contacts.
@@ -17,7 +20,7 @@ import (
 // suppress suppresses the addresses with these hashes. It returns how many were not suppressed yet.
 func suppress(ctx context.Context, s *postgres.DB, hashes ...[]byte) (int, error) {
 	// All callers insert in the same order, which prevents deadlocks.
-	done, err := s.Pool().Exec(ctx, `INSERT INTO mail_suppressions (email_hash)
+	done, err := s.Across(suppression).Exec(ctx, `INSERT INTO mail_suppressions (email_hash)
 SELECT DISTINCT hash FROM unnest($1::bytea[]) AS h(hash) ORDER BY hash ON CONFLICT DO NOTHING`, hashes)
 	if err != nil {
 		return 0, errors.Wrap(err, "suppress addresses")
@@ -27,7 +30,7 @@ SELECT DISTINCT hash FROM unnest($1::bytea[]) AS h(hash) ORDER BY hash ON CONFLI
 
 // isSuppressed reports whether the address with this hash is suppressed.
 func isSuppressed(ctx context.Context, s *postgres.DB, hash []byte) (is bool, err error) {
-	err = s.Pool().QueryRow(ctx, `SELECT EXISTS (SELECT FROM mail_suppressions WHERE email_hash = $1)`, hash).Scan(&is)
+	err = s.Across(suppression).QueryRow(ctx, `SELECT EXISTS (SELECT FROM mail_suppressions WHERE email_hash = $1)`, hash).Scan(&is)
 	if err != nil {
 		return false, errors.Wrap(err, "look for a suppression")
 	}
@@ -36,7 +39,7 @@ func isSuppressed(ctx context.Context, s *postgres.DB, hash []byte) (is bool, er
 
 // suppressed returns the set of those hashes whose addresses are suppressed.
 func suppressed(ctx context.Context, s *postgres.DB, hashes [][]byte) (map[string]bool, error) {
-	rows, err := s.Pool().Query(ctx, `SELECT email_hash FROM mail_suppressions WHERE email_hash = ANY ($1::bytea[])`, hashes)
+	rows, err := s.Across(suppression).Query(ctx, `SELECT email_hash FROM mail_suppressions WHERE email_hash = ANY ($1::bytea[])`, hashes)
 	if err != nil {
 		return nil, errors.Wrap(err, "look for suppressions")
 	}

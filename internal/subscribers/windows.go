@@ -42,7 +42,7 @@ func (s *Service) Continue(ctx context.Context, of publicid.Organization) (*time
 		return next, err
 	}
 	err = s.changes.RunForService(ctx, of, func(ctx context.Context, c *change.Change) error {
-		if err := removeTold(ctx, c.Tx, of); err != nil {
+		if err := removeTold(ctx, c.Tx); err != nil {
 			return err
 		}
 		first, err := c.SubscriberUpdate.Query().Where(subscriberupdate.DigestIDIsNil()).
@@ -65,7 +65,7 @@ func (s *Service) Continue(ctx context.Context, of publicid.Organization) (*time
 		}
 		now := postgres.Now()
 		next = &now
-		return endWindow(ctx, c.Tx, of, digest)
+		return endWindow(ctx, c.Tx, digest)
 	})
 	return next, err
 }
@@ -142,7 +142,7 @@ SELECT organization_id FROM (
 ) due WHERE organization_id > $2::uuid ORDER BY organization_id LIMIT $3`
 
 func (s *Service) overdue(ctx context.Context, grace time.Duration, after jobs.Overdue, limit int) ([]jobs.Overdue, error) {
-	return postgres.Across(ctx, s.store, "find organizations with something to tell", overdueSQL, func(row pgx.CollectableRow) (o jobs.Overdue, err error) {
+	return postgres.CollectAcross(ctx, s.store.Across("find organizations with something to tell"), overdueSQL, func(row pgx.CollectableRow) (o jobs.Overdue, err error) {
 		var of publicid.Organization
 		err = row.Scan(&of)
 		o.Request, o.Row = change.NotifySubscribers(of), of.UUID()

@@ -60,9 +60,9 @@ WHERE u.organization_id = $1 AND u.digest_id = $2`
 
 // endWindow collects an organization's updates for end-users into a digest, with an e-mail for each
 // recipient.
-func endWindow(ctx context.Context, tx *db.Tx, of publicid.Organization, digest uuid.UUID) error {
+func endWindow(ctx context.Context, tx *db.Tx, digest uuid.UUID) error {
 	for _, statement := range endWindowSQL {
-		if _, err := tx.ExecContext(ctx, statement, of, digest); err != nil {
+		if _, err := postgres.ExecTx(ctx, tx, statement, digest); err != nil {
 			return errors.Wrap(err, "end the window")
 		}
 	}
@@ -70,9 +70,9 @@ func endWindow(ctx context.Context, tx *db.Tx, of publicid.Organization, digest 
 }
 
 // removeTold removes the updates of digests that have no e-mails left to send.
-func removeTold(ctx context.Context, tx *db.Tx, of publicid.Organization) error {
-	_, err := tx.ExecContext(ctx, `DELETE FROM subscriber_updates u WHERE u.organization_id = $1 AND u.digest_id IS NOT NULL
-  AND NOT EXISTS (SELECT FROM subscriber_mails m WHERE m.digest_id = u.digest_id)`, of)
+func removeTold(ctx context.Context, tx *db.Tx) error {
+	_, err := postgres.ExecTx(ctx, tx, `DELETE FROM subscriber_updates u WHERE u.organization_id = $1 AND u.digest_id IS NOT NULL
+  AND NOT EXISTS (SELECT FROM subscriber_mails m WHERE m.digest_id = u.digest_id)`)
 	if err != nil {
 		return errors.Wrap(err, "remove the updates of sent digests")
 	}
@@ -95,11 +95,7 @@ RETURNING id, digest_id, email_hash, created_at`
 // takeMail takes a due e-mail of the organization in the context, or returns nil if none is due. No
 // other worker takes the e-mail until the lease ends.
 func takeMail(ctx context.Context, s *postgres.DB, lease time.Duration) (*pendingMail, error) {
-	of, err := postgres.OrganizationOf(ctx, db.TypeSubscriberMail)
-	if err != nil {
-		return nil, err
-	}
-	rows, err := s.Pool().Query(ctx, takeMailSQL, of, lease.Seconds())
+	rows, err := s.Query(ctx, takeMailSQL, lease.Seconds())
 	if err != nil {
 		return nil, errors.Wrap(err, "take an e-mail to send it")
 	}
@@ -156,11 +152,7 @@ func publishedEntries(ctx context.Context, s *postgres.DB, m *pendingMail, limit
 }
 
 func mailed[T any](ctx context.Context, s *postgres.DB, query string, m *pendingMail, read pgx.RowToFunc[T], args ...any) ([]T, error) {
-	of, err := postgres.OrganizationOf(ctx, db.TypeSubscriberUpdate)
-	if err != nil {
-		return nil, err
-	}
-	rows, err := s.Pool().Query(ctx, query, append([]any{of, m.Digest}, args...)...)
+	rows, err := s.Query(ctx, query, append([]any{m.Digest}, args...)...)
 	if err != nil {
 		return nil, errors.Wrap(err, "look for the updates of an e-mail")
 	}

@@ -14,4 +14,4 @@ type listedEvent struct {
 }
 
 // eventPages reads pages of events.
-var eventPages = page.NewReader[listedEvent, predicate.Event](db.TypeEvent, event.Table, event.Columns, []string{event.FieldPayload})
+var eventPages = page.NewReader[listedEvent, predicate.Event](event.Table, event.Columns, []string{event.FieldPayload})

@@ -18,7 +18,7 @@ const feedsSQL = `SELECT organization_id, last, removed FROM event_sequences WHE
 // feeds returns the ranges of event numbers of organizations. It leaves out organizations without
 // events.
 func feeds(ctx context.Context, s *postgres.DB, of []publicid.Organization) (map[publicid.Organization]feed, error) {
-	rows, err := s.Pool().Query(ctx, feedsSQL, postgres.UUIDs(of))
+	rows, err := s.Across("one query serves the waiting readers of all organizations").Query(ctx, feedsSQL, postgres.UUIDs(of))
 	if err != nil {
 		return nil, errors.Wrap(err, "look for the feeds")
 	}

@@ -32,7 +32,7 @@ func (s *Service) readHealth(ctx context.Context, hook *db.Webhook) (webhookHeal
 		// The read serves several requests, so none of them may cancel it.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), healthTimeout)
 		defer cancel()
-		return WebhookHealth(ctx, s.store, hook.OrganizationID, hook.ID, postgres.Now().Add(-healthWindow))
+		return WebhookHealth(ctx, s.store, hook.ID, postgres.Now().Add(-healthWindow))
 	})
 	if err != nil {
 		return webhookHealth{}, err

@@ -59,14 +59,14 @@ FROM lasted`
 // WebhookHealth reads a webhook's deliveries since a time. If there are more than MostInHealth, it
 // reads the newest of them.
 func WebhookHealth(
-	ctx context.Context, s *postgres.DB, organization publicid.Organization, webhook publicid.Webhook, since time.Time,
+	ctx context.Context, s *postgres.DB, webhook publicid.Webhook, since time.Time,
 ) (h webhookHealth, err error) {
 	h.Since = since
 	var oldest *time.Time
-	err = s.Pool().QueryRow(ctx, webhookHealthSQL,
-		organization.UUID(), webhook.UUID(), publicid.DeliveryAt(since).UUID(), MostInHealth,
-	).Scan(&oldest, &h.Delivered, &h.Failed, &h.Attempts, &h.AttemptDuration.P50, &h.AttemptDuration.P95,
-		&h.TimeToDelivery.P50, &h.TimeToDelivery.P95, &h.Pending, &h.OldestPendingAt)
+	err = s.QueryRow(ctx, []any{
+		&oldest, &h.Delivered, &h.Failed, &h.Attempts, &h.AttemptDuration.P50, &h.AttemptDuration.P95,
+		&h.TimeToDelivery.P50, &h.TimeToDelivery.P95, &h.Pending, &h.OldestPendingAt,
+	}, webhookHealthSQL, webhook.UUID(), publicid.DeliveryAt(since).UUID(), MostInHealth)
 	if err != nil {
 		return h, errors.Wrap(err, "look at a webhook's deliveries")
 	}

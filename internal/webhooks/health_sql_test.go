@@ -24,7 +24,7 @@ func TestTheHealthOfAWebhookThatHasMuchIsOfItsNewestDeliveries(t *testing.T) {
 		FROM generate_series(0, $5 - 1) i, LATERAL (SELECT $4::timestamptz - make_interval(secs => i) AS at) a`,
 		o.Organization.UUID(), o.Webhook.UUID(), o.Event.UUID(), now, all)
 	require.NoError(t, err)
-	h, err := webhooks.WebhookHealth(t.Context(), o.Store, o.Organization, o.Webhook, now.Add(-24*time.Hour))
+	h, err := webhooks.WebhookHealth(o.Ctx, o.Store, o.Webhook, now.Add(-24*time.Hour))
 	require.NoError(t, err)
 	require.Equal(t, webhooks.MostInHealth, h.Attempts)
 	require.Equal(t, webhooks.MostInHealth-all/2, h.Delivered)

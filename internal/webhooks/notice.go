@@ -23,7 +23,13 @@ type Notice struct {
 // DisabledNotice returns the e-mail that tells an admin about a webhook that the service has
 // disabled. It returns nil if the webhook no longer exists, or if the user is no longer an admin.
 func (s *Service) DisabledNotice(ctx context.Context, id publicid.Webhook, admin publicid.User) (*Notice, error) {
-	ctx = postgres.System(ctx, "a notice is the service's own")
+	ctx, err := postgres.InOrganizationOf(ctx, s.store, id)
+	if db.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
 	client := s.store.Client()
 	hook, err := client.Webhook.Get(ctx, id)
 	if db.IsNotFound(err) {

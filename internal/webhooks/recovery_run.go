@@ -138,8 +138,14 @@ func notReplayed(from publicid.Delivery) predicate.Delivery {
 func (s *Service) onRecovery(ctx context.Context, id publicid.Recovery,
 	fn func(ctx context.Context, c *change.Change, hook *db.Webhook, r *db.Recovery) (*db.Recovery, error),
 ) (p RecoveryProgress, err error) {
-	all := postgres.System(ctx, "a recovery belongs to the service once it is accepted")
-	found, err := s.store.Client().Recovery.Query().Where(recovery.ID(id)).Only(all)
+	ctx, err = postgres.InOrganizationOf(ctx, s.store, id)
+	if db.IsNotFound(err) {
+		return p, nil
+	}
+	if err != nil {
+		return p, err
+	}
+	found, err := s.store.Client().Recovery.Query().Where(recovery.ID(id)).Only(ctx)
 	if db.IsNotFound(err) {
 		return p, nil
 	}
@@ -182,7 +188,7 @@ WHERE r.status = 'running' AND h.deleted_at IS NULL AND r.created_at <= now() - 
 ORDER BY r.created_at, r.id LIMIT $4`
 
 func (s *Service) overdueRecoveries(ctx context.Context, grace time.Duration, after jobs.Overdue, limit int) ([]jobs.Overdue, error) {
-	return postgres.Across(ctx, s.store, "find running recoveries", overdueRecoveriesSQL, func(row pgx.CollectableRow) (o jobs.Overdue, err error) {
+	return postgres.CollectAcross(ctx, s.store.Across("find running recoveries"), overdueRecoveriesSQL, func(row pgx.CollectableRow) (o jobs.Overdue, err error) {
 		var (
 			id   publicid.Recovery
 			hook publicid.Webhook
@@ -197,10 +203,20 @@ func (s *Service) overdueRecoveries(ctx context.Context, grace time.Duration, af
 
 const cancelRecoverySQL = `
 UPDATE recoveries SET status = 'stopped', stopped_reason = 'canceled', ended_at = now()
-WHERE id = $1 AND status = 'running'`
+WHERE organization_id = $1 AND id = $2 AND status = 'running'`
 
 // CancelRecovery stops a recovery, of any organization, whose run an operator ended. A recovery that
 // has already ended stays as it is.
 func (s *Service) CancelRecovery(ctx context.Context, id publicid.Recovery) error {
-	return s.store.ExecAcross(ctx, "cancel the recovery", cancelRecoverySQL, id.UUID().String())
+	ctx, err := postgres.InOrganizationOf(ctx, s.store, id)
+	if db.IsNotFound(err) {
+		return nil
+	}
+	if err == nil {
+		_, err = s.store.Exec(ctx, cancelRecoverySQL, id.UUID())
+	}
+	if err != nil {
+		return errors.Wrap(err, "cancel the recovery")
+	}
+	return nil
 }

@@ -60,8 +60,14 @@ func (s *Service) ReplayDelivery(
 // of the new delivery. If a delivery with this id exists, the replay was done before and ReplayAs
 // does nothing.
 func (s *Service) ReplayAs(ctx context.Context, id, as publicid.Delivery) error {
-	all := postgres.System(ctx, "an operator names the delivery alone")
-	old, err := onlyDelivery(all, s.store.Client().Delivery.Query().Where(delivery.ID(id)))
+	ctx, err := postgres.InOrganizationOf(ctx, s.store, id)
+	if db.IsNotFound(err) {
+		return problem.New(problem.NotFound, "There is no such delivery.")
+	}
+	if err != nil {
+		return err
+	}
+	old, err := onlyDelivery(ctx, s.store.Client().Delivery.Query().Where(delivery.ID(id)))
 	if problem.Is(err, problem.NotFound) {
 		return problem.New(problem.NotFound, "There is no such delivery.")
 	}

@@ -11,6 +11,9 @@ import (
 	"earshot/internal/publicid"
 )
 
+// rotation is the reason why the statements of this file touch rows of all organizations.
+const rotation = "the operator rotates the sealing keys"
+
 // This file reads and replaces sealed values of all organizations, for an operator who rotates keys.
 // It never opens them.
 
@@ -37,7 +40,7 @@ ORDER BY id LIMIT $3`
 // staleSecrets returns rows with a value that is not sealed with the key, in the order of their ids.
 // The page begins after last, the last row of the page before. The zero id is for the first page.
 func staleSecrets(ctx context.Context, s *postgres.DB, key string, last publicid.Webhook, limit int) ([]sealed, error) {
-	rows, err := s.Pool().Query(ctx, staleSecretsSQL, key, last.UUID().String(), limit)
+	rows, err := s.Across(rotation).Query(ctx, staleSecretsSQL, key, last.UUID().String(), limit)
 	if err != nil {
 		return nil, errors.Wrap(err, "find webhooks that are sealed with another key")
 	}
@@ -67,7 +70,7 @@ func reseal(ctx context.Context, s *postgres.DB, old, fresh []sealed) (int, erro
 			batch.Queue(resealSQL, o.Webhook.UUID().String(), o.Secret, o.Former, o.URLSealed, o.URL, n.Secret, n.Former, n.URLSealed, n.URL).
 				Exec(func(tag pgconn.CommandTag) error { changed += int(tag.RowsAffected()); return nil })
 		}
-		return s.Pool().SendBatch(ctx, &batch).Close()
+		return s.Across(rotation).SendBatch(ctx, &batch)
 	})
 	if err != nil {
 		return 0, errors.Wrap(err, "seal anew")
@@ -81,7 +84,7 @@ UPDATE webhooks SET former_secret_sealed = NULL, former_secret_until = NULL WHER
 
 // ForgetFormerSecrets removes the former secrets of webhooks whose rotation is over.
 func ForgetFormerSecrets(ctx context.Context, s *postgres.DB) error {
-	if _, err := s.Pool().Exec(ctx, forgetFormerSQL); err != nil {
+	if _, err := s.Across(rotation).Exec(ctx, forgetFormerSQL); err != nil {
 		return errors.Wrap(err, "forget secrets that were replaced")
 	}
 	return nil
@@ -92,7 +95,7 @@ const countStaleSQL = `SELECT count(*) FROM webhooks WHERE ` + notSealedWith
 // countStaleSecrets counts the rows with a value that is not sealed with the key.
 func countStaleSecrets(ctx context.Context, s *postgres.DB, key string) (int, error) {
 	var n int
-	if err := s.Pool().QueryRow(ctx, countStaleSQL, key).Scan(&n); err != nil {
+	if err := s.Across(rotation).QueryRow(ctx, countStaleSQL, key).Scan(&n); err != nil {
 		return 0, errors.Wrap(err, "count webhooks that are sealed with another key")
 	}
 	return n, nil
@@ -117,7 +120,7 @@ SELECT key, count(DISTINCT webhook), count(DISTINCT widget), count(submission) F
 
 // KeyUses returns the keys that the database needs, in the order of their names.
 func KeyUses(ctx context.Context, s *postgres.DB) ([]KeyUse, error) {
-	rows, err := s.Pool().Query(ctx, keyUseSQL)
+	rows, err := s.Across(rotation).Query(ctx, keyUseSQL)
 	if err != nil {
 		return nil, errors.Wrap(err, "count webhooks by key")
 	}

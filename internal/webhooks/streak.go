@@ -31,8 +31,7 @@ type Streak struct {
 
 // Streak reads a webhook's streak. It acts for the service, not for a caller.
 func (s *Service) Streak(ctx context.Context, id publicid.Webhook) (Streak, error) {
-	ctx = postgres.System(ctx, "a streak is followed by the service")
-	found, err := s.store.Client().Webhook.Get(ctx, id)
+	found, err := s.followedWebhook(ctx, id)
 	if db.IsNotFound(err) {
 		return Streak{}, nil
 	}
@@ -46,13 +45,22 @@ func (s *Service) Streak(ctx context.Context, id publicid.Webhook) (Streak, erro
 	}, nil
 }
 
+// followedWebhook loads a webhook for a workflow, which knows only its id.
+func (s *Service) followedWebhook(ctx context.Context, id publicid.Webhook) (*db.Webhook, error) {
+	ctx, err := postgres.InOrganizationOf(ctx, s.store, id)
+	if err != nil {
+		return nil, err
+	}
+	return s.store.Client().Webhook.Get(ctx, id)
+}
+
 // DisableFailing disables a webhook whose streak has reached the limit. It reports whether it did,
 // and returns the admins who should get a notice.
 //
 // The parameter run identifies the caller. A repeated call with the same run gets the same answer,
 // even if the webhook was changed in the meantime.
 func (s *Service) DisableFailing(ctx context.Context, id publicid.Webhook, run string) (admins []publicid.User, disabled bool, err error) {
-	found, err := s.store.Client().Webhook.Get(postgres.System(ctx, "a streak is followed by the service"), id)
+	found, err := s.followedWebhook(ctx, id)
 	if db.IsNotFound(err) {
 		return nil, false, nil
 	}
@@ -148,7 +156,7 @@ const overdueStreaksSQL = `
 SELECT id FROM webhooks WHERE enabled AND consecutive_failures >= $1 AND consecutive_failures > 0 AND id > $2::uuid ORDER BY id LIMIT $3`
 
 func (s *Service) overdueStreaks(ctx context.Context, _ time.Duration, after jobs.Overdue, limit int) ([]jobs.Overdue, error) {
-	return postgres.Across(ctx, s.store, "look for failing webhooks", overdueStreaksSQL, func(row pgx.CollectableRow) (o jobs.Overdue, err error) {
+	return postgres.CollectAcross(ctx, s.store.Across("look for failing webhooks"), overdueStreaksSQL, func(row pgx.CollectableRow) (o jobs.Overdue, err error) {
 		var id publicid.Webhook
 		err = row.Scan(&id)
 		o.Request, o.Row = StreakGrew(id), id.UUID()

@@ -7,7 +7,6 @@ import (
 
 	"earshot/ent/db"
 	"earshot/ent/db/widgetsecret"
-	"earshot/internal/postgres"
 	"earshot/internal/publicid"
 	"earshot/internal/seal"
 )
@@ -18,7 +17,7 @@ const resealPage = 100
 // ResealSecrets seals all secrets of all organizations with the first key, except those that
 // already are. It can be interrupted at any point and run again.
 func (s *Service) ResealSecrets(ctx context.Context) (seal.Resealed[publicid.WidgetSecret], error) {
-	ctx = postgres.System(ctx, "the operator rotates the sealing keys")
+	ctx = s.store.Across("the operator rotates the sealing keys").Context(ctx)
 	return seal.ResealAll(func(last publicid.WidgetSecret) ([]*db.WidgetSecret, error) {
 		rows, err := s.store.Client().WidgetSecret.Query().Where(widgetsecret.IDGT(last)).
 			Order(db.Asc(widgetsecret.FieldID)).Limit(resealPage).All(ctx)

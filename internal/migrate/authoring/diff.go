@@ -43,7 +43,7 @@ func diff(ctx context.Context, s *postgres.DB, dir, name string, format migrate.
 	if err != nil {
 		return errors.Wrap(err, "list the migrations")
 	}
-	m, err := schema.NewMigrate(entsql.OpenDB(dialect.Postgres, s.SQL()),
+	m, err := schema.NewMigrate(entsql.OpenDB(dialect.Postgres, s.StdPool()),
 		schema.WithDir(files),
 		schema.WithFormatter(behind{format, there}),
 		schema.WithDialect(dialect.Postgres),
