@@ -128,7 +128,7 @@ func TestRequestsAreLimitedLocallyWhileTheBudgetTableIsLocked(t *testing.T) {
 	app := apptest.Start(t, apptest.Options{Environ: []string{"EARSHOT_RATE_LIMIT=3"}})
 	n := app.Tenant(t)
 	require.Equal(t, 2, number(t, n.Do(t, http.MethodGet, "/v1/me", nil), "X-RateLimit-Remaining"))
-	release := locked(t, app, "LOCK TABLE rate_limits IN ACCESS EXCLUSIVE MODE")
+	release := locked(t, app, "LOCK TABLE token_buckets IN ACCESS EXCLUSIVE MODE")
 	for _, left := range []int{1, 0} {
 		a := n.Do(t, http.MethodGet, "/v1/me", nil)
 		require.Equal(t, http.StatusOK, a.Status)

@@ -21,9 +21,9 @@ import (
 
 // Another surface, such as the agent tools, is mounted beside the operations. Its requests are
 // named, logged, authorized and counted like theirs. It runs operations through their own handlers
-// in this process, so each rule exists once. A Call has the cost and the memory of such a run.
+// in this process, so each rule exists once. A ToolCall has the cost and the memory of such a run.
 
-// Grant is the permission of a request to a surface: its key, and the token that it has cost.
+// SurfaceRequest is the permission of a request to a surface: its key, and the token that it has cost.
 type SurfaceRequest struct {
 	server    *server
 	engine    *gin.Engine
@@ -42,7 +42,7 @@ type SurfaceRequest struct {
 // MayWrite reports whether the key has the scope read:write.
 func (g *SurfaceRequest) MayWrite() bool { return g.caller.CanWrite() }
 
-// Call is one call of a tool. It runs an operation, and may run it again for a smaller part of the
+// ToolCall is one call of a tool. It runs an operation, and may run it again for a smaller part of the
 // result.
 type ToolCall struct {
 	grant *SurfaceRequest

@@ -76,7 +76,7 @@ func (s *stack) removeVoters(ctx context.Context, of publicid.Organization) erro
 	// votes.
 	return seeding.Unchecked(ctx, s.at.database, func(tx pgx.Tx) error {
 		for _, sql := range []string{
-			"DELETE FROM rate_limits WHERE api_key_id IN (SELECT k.id FROM api_keys k JOIN users u ON u.id = k.user_id WHERE " + isVoter + ")",
+			"DELETE FROM token_buckets WHERE bucket_id IN (SELECT k.id FROM api_keys k JOIN users u ON u.id = k.user_id WHERE " + isVoter + ")",
 			"DELETE FROM api_keys k USING users u WHERE u.id = k.user_id AND " + isVoter,
 			"DELETE FROM users u WHERE " + isVoter,
 		} {

@@ -94,13 +94,13 @@ func TestEverythingButFullBudgetsOfKeysIsKeptWhenTheRetentionIsZero(t *testing.T
 	app := apptest.Start(t, apptest.Options{Worker: true, Environ: []string{"EARSHOT_RETENTION=0"}})
 	o := newOld(t, app)
 	c := connect(t, app.Config.DatabaseURL)
-	_, err := c.Exec(t.Context(), "INSERT INTO rate_limits VALUES (gen_random_uuid(), '-infinity'), (gen_random_uuid(), 'infinity')")
+	_, err := c.Exec(t.Context(), "INSERT INTO token_buckets VALUES (gen_random_uuid(), '-infinity'), (gen_random_uuid(), 'infinity')")
 	require.NoError(t, err)
 	require.Equal(t, activities.RemoveResult{}, removed(t, removal(t, app)))
 	require.Equal(t, http.StatusCreated, o.replay(t))
 	var full, used int
 	require.NoError(t, c.QueryRow(t.Context(), `SELECT count(*) FILTER (WHERE full_at = '-infinity'),
-		count(*) FILTER (WHERE full_at = 'infinity') FROM rate_limits`).Scan(&full, &used))
+		count(*) FILTER (WHERE full_at = 'infinity') FROM token_buckets`).Scan(&full, &used))
 	require.Equal(t, []int{0, 1}, []int{full, used})
 }
 

@@ -107,7 +107,7 @@ func Remove(ctx context.Context, url string, progress io.Writer) error {
 func RemoveOrganizations(ctx context.Context, url string, progress io.Writer, ids ...[16]byte) error {
 	return Unchecked(ctx, url, func(tx pgx.Tx) error {
 		f := &filling{tx: tx, progress: progress}
-		if _, err := tx.Exec(ctx, `DELETE FROM rate_limits WHERE api_key_id IN (SELECT id FROM api_keys WHERE organization_id = ANY ($1))`, ids); err != nil {
+		if _, err := tx.Exec(ctx, `DELETE FROM token_buckets WHERE bucket_id IN (SELECT id FROM api_keys WHERE organization_id = ANY ($1))`, ids); err != nil {
 			return errors.Wrap(err, "remove what keys have used up")
 		}
 		for _, table := range owned {

@@ -22,8 +22,9 @@ func (User) Mixin() []ent.Mixin { return []ent.Mixin{scoped{}, times{}} }
 func (User) Fields() []ent.Field {
 	return []ent.Field{
 		field.UUID("id", publicid.User{}).Default(publicid.NewUser).Immutable(),
-		// A guest and an erased member have their own id here, which is no valid address.
-		field.String("email"),
+		// Null for a guest. An erased member has their own id here, which is no valid address: the owner of
+		// a revoked key is still read with its key.
+		field.String("email").Optional(),
 		field.String("name"),
 		// Null for a guest and for a former member. There is no default, so that a row without a role has
 		// no rights.

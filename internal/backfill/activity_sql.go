@@ -11,8 +11,8 @@ import (
 	"earshot/internal/publicid"
 )
 
-// activity summarizes the public activity of a person who is not a contact.
-type activity struct {
+// Activity summarizes the public activity of a person who is not a contact.
+type Activity struct {
 	// Source is the source of the oldest activity, in the same terms as a contact's source.
 	Source      string
 	First, Last time.Time
@@ -43,10 +43,10 @@ SELECT DISTINCT ON (hash) hash, source, at, max(at) OVER (PARTITION BY hash) FRO
 // hashes. The result is keyed by the hash.
 func VisitorsActivity(
 	ctx context.Context, tx *db.Tx, hashes [][]byte, before time.Time,
-) (map[string]activity, error) {
-	found := map[string]activity{}
+) (map[string]Activity, error) {
+	found := map[string]Activity{}
 	var hash []byte
-	var a activity
+	var a Activity
 	err := postgres.QueryTx(ctx, tx, postgres.EachRow([]any{&hash, &a.Source, &a.First, &a.Last}, func() {
 		found[string(hash)] = a
 	}), visitorsActivitySQL, hashes, before)

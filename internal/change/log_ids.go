@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// Touched collects, for the request's log line, the ids that a request created and those of the
+// LoggedIDs collects, for the request's log line, the ids that a request created and those of the
 // deliveries that it caused.
 type LoggedIDs struct {
 	mu    sync.Mutex
@@ -23,7 +23,7 @@ func (t *LoggedIDs) Attrs() []slog.Attr {
 
 type loggedIDsKey struct{}
 
-// WithTouched returns a context in which use cases record ids.
+// WithLoggedIDs returns a context in which use cases record ids.
 func WithLoggedIDs(ctx context.Context) (context.Context, *LoggedIDs) {
 	t := &LoggedIDs{}
 	return context.WithValue(ctx, loggedIDsKey{}, t), t

@@ -203,6 +203,7 @@ func Revive(ctx context.Context, s *postgres.DB, run string, deliveries []public
 	return found, nil
 }
 
+// Texts returns ids as text, for arrays of statements that pgx describes first.
 func Texts[ID interface{ UUID() uuid.UUID }](ids []ID) []string {
 	texts := make([]string, len(ids))
 	for i, id := range ids {

@@ -135,7 +135,7 @@ func newPost(on publicid.Board, in NewPost) *db.Post {
 
 // keepPlaces keeps the boards and contacts of new posts, gives them the slugs of their titles, and looks
 // for other posts with these slugs.
-func keepPlaces(ctx context.Context, c *change.Change, posts []*db.Post) (*postPlaces, error) {
+func keepPlaces(ctx context.Context, c *change.Change, posts []*db.Post) (*PostPlaces, error) {
 	slugs := make([]PostSlug, len(posts))
 	var from []publicid.Contact
 	for i, p := range posts {

@@ -21,8 +21,8 @@ type PostSlug struct {
 	Slug  string
 }
 
-// postPlaces is the answer of KeepPostPlaces.
-type postPlaces struct {
+// PostPlaces is the answer of KeepPostPlaces.
+type PostPlaces struct {
 	Boards   map[publicid.Board]bool
 	Contacts map[publicid.Contact]bool
 	// Taken are the slugs that live posts have.
@@ -57,12 +57,12 @@ SELECT board_id, NULL, slug FROM taken`
 // about to delete if skipHeld is set.
 func KeepPostPlaces(
 	ctx context.Context, tx *db.Tx, slugs []PostSlug, contacts []publicid.Contact, skipHeld bool,
-) (*postPlaces, error) {
+) (*PostPlaces, error) {
 	boards, names := make([]publicid.Board, len(slugs)), make([]string, len(slugs))
 	for i, s := range slugs {
 		boards[i], names[i] = s.Board, s.Slug
 	}
-	found := &postPlaces{map[publicid.Board]bool{}, map[publicid.Contact]bool{}, map[PostSlug]bool{}}
+	found := &PostPlaces{map[publicid.Board]bool{}, map[publicid.Contact]bool{}, map[PostSlug]bool{}}
 	var board *publicid.Board
 	var contact *publicid.Contact
 	var slug *string

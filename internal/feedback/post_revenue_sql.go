@@ -8,7 +8,7 @@ import (
 	"earshot/internal/publicid"
 )
 
-// Revenue is the column that PaidFor adds to a post: the sum that the contacts who voted for it pay.
+// RevenueColumn is the column that PaidFor adds to a post: the sum that the contacts who voted for it pay.
 // Triggers maintain it in the table post_revenues.
 const RevenueColumn = "revenue"
 

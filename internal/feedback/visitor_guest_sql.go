@@ -12,8 +12,8 @@ import (
 
 // A conflict may be on the contact or on the address hash.
 const insertGuestSQL = `
-INSERT INTO users (id, organization_id, email, name, role, kind, contact_id, email_hash, created_at, updated_at)
-VALUES ($2, $1, $3, '', NULL, 'guest', $4, $5, $6, $6) ON CONFLICT DO NOTHING`
+INSERT INTO users (id, organization_id, name, role, kind, contact_id, email_hash, created_at, updated_at)
+VALUES ($2, $1, '', NULL, 'guest', $3, $4, $5, $5) ON CONFLICT DO NOTHING`
 
 // insertGuest makes a person a guest of the organization: a contact, or a person who is known only
 // by an address hash. If another transaction inserts a guest for the same contact or address, it
@@ -25,7 +25,7 @@ func insertGuest(
 	if hash != nil {
 		address = *hash
 	}
-	if _, err := postgres.ExecTx(ctx, tx, insertGuestSQL, id, id.String(), contact, address, postgres.Now()); err != nil {
+	if _, err := postgres.ExecTx(ctx, tx, insertGuestSQL, id, contact, address, postgres.Now()); err != nil {
 		return errors.Wrap(err, "insert the guest")
 	}
 	return nil

@@ -43,7 +43,7 @@ type Migration struct {
 // Pending reports whether the database lacks the migration.
 func (m Migration) Pending() bool { return m.AppliedAt == nil }
 
-// Migrations returns all migrations, oldest first. It changes nothing in the database.
+// Status returns all migrations, oldest first. It changes nothing in the database.
 func Status(ctx context.Context, s *postgres.DB) ([]Migration, error) {
 	return statusOf(ctx, s, migrations.FS)
 }

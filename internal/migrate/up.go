@@ -30,12 +30,12 @@ const (
 	tryingFor = 15 * time.Minute
 )
 
-// Migrate brings the schema up to date and returns the names of the applied migrations.
+// Up brings the schema up to date and returns the names of the applied migrations.
 func Up(ctx context.Context, s *postgres.DB) ([]string, error) {
 	return UpFrom(ctx, s, migrations.FS, func(string) {})
 }
 
-// MigrateFrom applies the files that the database lacks. It reports its progress and the locks that
+// UpFrom applies the files that the database lacks. It reports its progress and the locks that
 // it waits for. If Postgres or the end of the process interrupts a file, the file is repeated from
 // its start.
 func UpFrom(ctx context.Context, s *postgres.DB, files fs.FS, report func(string)) (applied []string, err error) {

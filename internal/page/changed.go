@@ -140,8 +140,8 @@ func expired() error {
 // deleted reads the deletions in the range of the page, so that each page reads its own part of the
 // list. Removed is the number of the latest deletion that is no longer stored.
 func (c Changed[ID, T, P]) deleted(
-	ctx context.Context, at SyncPlace, changes changes, limit int, sync Sync, rows []T,
-) (dead []tombstone, removed int64, err error) {
+	ctx context.Context, at SyncPlace, changes ChangeLimits, limit int, sync Sync, rows []T,
+) (dead []Tombstone, removed int64, err error) {
 	if !sync.deleted() {
 		return nil, 0, nil
 	}
@@ -153,12 +153,12 @@ func (c Changed[ID, T, P]) deleted(
 		Of: c.Of, After: at.after, UpTo: upTo, Since: sync.Since(), Limit: limit + 1,
 	})
 	// Not nil, because a caller that asked for deletions gets an empty list.
-	return append([]tombstone{}, dead...), removed, err
+	return append([]Tombstone{}, dead...), removed, err
 }
 
 // merged merges rows and deletions into a page.
 func (c Changed[ID, T, P]) merged(
-	ctx context.Context, at SyncPlace, changes changes, limit int, rows []T, dead []tombstone,
+	ctx context.Context, at SyncPlace, changes ChangeLimits, limit int, rows []T, dead []Tombstone,
 ) (Page[T], error) {
 	live, gone, last := 0, 0, at.after
 	for live+gone < limit && (live < len(rows) || gone < len(dead)) {
@@ -200,7 +200,7 @@ func (c Changed[ID, T, P]) merged(
 
 // endOf returns the place at which the list continues after its end. It is behind all numbers that
 // are settled and that Postgres can't assign again after a crash.
-func endOf(changes changes, last ChangePlace, told bool) ChangePlace {
+func endOf(changes ChangeLimits, last ChangePlace, told bool) ChangePlace {
 	if told { // a visible change is on disk, so its number survives a crash
 		changes.Durable = max(changes.Durable, last.In+1)
 	}

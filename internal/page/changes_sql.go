@@ -28,8 +28,8 @@ type ChangePlace struct {
 	ID uuid.UUID
 }
 
-// changes describes up to which number the changes can be read.
-type changes struct {
+// ChangeLimits describes up to which number the changes can be read.
+type ChangeLimits struct {
 	// Settled is a number below which no transaction is running. It can be lower than before when a
 	// transaction of another database has just ended. Numbers that were settled stay settled.
 	Settled int64
@@ -63,8 +63,8 @@ FROM transaction_numbers, pg_current_snapshot() snapshot, LATERAL (SELECT pg_sna
   (SELECT (split_part(next_xid, ':', 1)::bigint << 32) + split_part(next_xid, ':', 2)::bigint AS noted FROM pg_control_checkpoint()) checkpoint
 WHERE NOT pg_is_in_recovery() OR pg_current_xact_id() IS NULL`
 
-// Changes reads the current limits from the database. Call it before reading the rows.
-func ReadChanges(ctx context.Context, s *postgres.DB) (c changes, err error) {
+// ReadChanges reads the current limits from the database. Call it before reading the rows.
+func ReadChanges(ctx context.Context, s *postgres.DB) (c ChangeLimits, err error) {
 	if err := s.Across("transaction numbers belong to the whole database").QueryRow(ctx, changesSQL).Scan(&c.Settled, &c.Next, &c.Restored, &c.Durable); err != nil {
 		return c, errors.Wrap(err, "ask which changes are settled")
 	}
@@ -89,8 +89,8 @@ func ByChange(table string) string {
 	return table + "." + changedInColumn + ", " + table + "." + idColumn
 }
 
-// tombstone is the record of a deleted row.
-type tombstone struct {
+// Tombstone is the record of a deleted row.
+type Tombstone struct {
 	ID        uuid.UUID
 	DeletedAt time.Time
 	In        int64
@@ -132,9 +132,9 @@ type deletedBetween struct {
 const tombstonesSQL = `
 SELECT removed, d.* FROM transaction_numbers LEFT JOIN (%s ORDER BY changed_in, id LIMIT $%d) d ON true ORDER BY d.changed_in, d.id`
 
-// Deleted reads deletions in the organization of the context, in the order of changes. Removed is
+// ReadTombstones reads deletions in the organization of the context, in the order of changes. Removed is
 // the number of the latest tombstone, of any organization, that the retention has removed.
-func ReadTombstones(ctx context.Context, s *postgres.DB, of deletions, p deletedBetween) (found []tombstone, removed int64, err error) {
+func ReadTombstones(ctx context.Context, s *postgres.DB, of deletions, p deletedBetween) (found []Tombstone, removed int64, err error) {
 	args := []any{pgx.QueryExecModeCacheDescribe}
 	if p.Of != nil {
 		args = append(args, *p.Of)
@@ -151,7 +151,7 @@ func ReadTombstones(ctx context.Context, s *postgres.DB, of deletions, p deleted
 	var in *int64
 	_, err = pgx.ForEachRow(rows, []any{&removed, &id, &at, &in}, func() error {
 		if id != nil {
-			found = append(found, tombstone{*id, *at, *in})
+			found = append(found, Tombstone{*id, *at, *in})
 		}
 		return nil
 	})

@@ -46,6 +46,7 @@ const (
 	WantedEndSQL = "))) AS wanted) w"
 )
 
+// Holding runs a query for the ids of rows that match a search. Postgres plans it for its arguments.
 func Holding(ctx context.Context, s *postgres.DB, query string, args ...any) ([]uuid.UUID, error) {
 	rows, err := s.Query(ctx, query, append([]any{pgx.QueryExecModeCacheDescribe}, args...)...)
 	if err != nil {

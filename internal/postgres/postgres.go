@@ -20,7 +20,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"earshot/ent/db"
-	_ "earshot/ent/db/runtime"
+	_ "earshot/ent/db/runtime" // sets the defaults of columns, for example new ids
 	"earshot/internal/inflight"
 	"earshot/internal/publicid"
 )
@@ -137,7 +137,7 @@ const (
 	// movedTries is how often a transaction runs that ends with ErrAgain, or because another one has
 	// inserted a row before it. Each time, another transaction has made progress.
 	movedTries = 100
-	// SQLSTATE codes.
+	// DeadlockDetected is the SQLSTATE of a deadlock.
 	DeadlockDetected = "40P01"
 	uniqueViolation  = "23505"
 )

@@ -119,7 +119,7 @@ var unchecked = []string{
 	// each request with the key updates.
 	"api_keys.created_by_key_id",
 	// A crash may lose a bucket, and its writes must not lock the key or the webhook.
-	"rate_limits.api_key_id",
+	"token_buckets.bucket_id", "rate_limits.api_key_id",
 	"webhook_throttles.webhook_id",
 	// A guest stays the author of its comments after the contact is deleted.
 	"users.contact_id",

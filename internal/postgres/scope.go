@@ -62,6 +62,7 @@ func scopeToOrganization(client *db.Client) {
 	})
 }
 
+// OrganizationColumn is the column of the organization, which every table of customers has.
 const OrganizationColumn = "organization_id"
 
 // limitOf is the predicate that the context puts on an entity's rows. If all is true, there is none.

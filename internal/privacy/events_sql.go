@@ -13,8 +13,8 @@ import (
 	"earshot/internal/publicid"
 )
 
-// eventHead is the beginning of an event.
-type eventHead struct {
+// EventHead is the beginning of an event.
+type EventHead struct {
 	ID   publicid.Event
 	Type string
 	// Head is the beginning of the payload.
@@ -26,10 +26,10 @@ type eventHead struct {
 // key needs, so the events of other organizations cost nothing.
 func EventHeads(
 	ctx context.Context, tx *db.Tx, after uuid.UUID, head, limit int,
-) (found []eventHead, err error) {
+) (found []EventHead, err error) {
 	// The limit is a literal as in retention.go.
 	err = postgres.QueryTx(ctx, tx, func(rows pgx.Rows) (err error) {
-		found, err = pgx.CollectRows(rows, pgx.RowToStructByPos[eventHead])
+		found, err = pgx.CollectRows(rows, pgx.RowToStructByPos[EventHead])
 		return err
 	}, fmt.Sprintf(`SELECT id, type, substring(payload, 1, %d)
 FROM events WHERE organization_id = $1 AND id > $2 ORDER BY organization_id, id LIMIT %d`, head, limit), after)

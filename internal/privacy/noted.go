@@ -17,7 +17,7 @@ import (
 
 // subjectOf returns the id of the contact, post, vote or comment that an event is about. It is zero
 // for other events.
-func subjectOf(h eventHead) uuid.UUID {
+func subjectOf(h EventHead) uuid.UUID {
 	text := event.Subject(h.Head)
 	switch event.Type(h.Type) {
 	case event.ContactCreated, event.ContactUpdated, event.ContactDeleted:
@@ -33,7 +33,7 @@ func subjectOf(h eventHead) uuid.UUID {
 }
 
 // authorOf returns the author of the comment that an event is about. It is zero for other events.
-func authorOf(h eventHead) uuid.UUID {
+func authorOf(h EventHead) uuid.UUID {
 	if event.Type(h.Type) != event.CommentCreated {
 		return uuid.Nil
 	}
@@ -41,7 +41,7 @@ func authorOf(h eventHead) uuid.UUID {
 }
 
 // ofPerson selects the events that are about the person or about noted items.
-func (t *step) ofPerson(ctx context.Context, heads []eventHead) (map[publicid.Event]bool, error) {
+func (t *step) ofPerson(ctx context.Context, heads []EventHead) (map[publicid.Event]bool, error) {
 	named := map[uuid.UUID]bool{}
 	for _, h := range heads {
 		named[subjectOf(h)], named[authorOf(h)] = true, true

@@ -30,7 +30,7 @@ const (
 )
 
 // Progress is the progress of a request. Status is the status of the row, or empty if the row is gone.
-type progress struct {
+type Progress struct {
 	Kind, Status string
 	// Wait is true while the request has to wait for running attempts to end.
 	Wait bool
@@ -61,7 +61,7 @@ var (
 // Continue processes one page of a request. The same transaction updates the position in the row, so a
 // retry after a kill repeats no work. It acts on behalf of the service and in every billing state,
 // because the request was already accepted.
-func (s *Service) Continue(ctx context.Context, id publicid.SubjectRequest) (p progress, err error) {
+func (s *Service) Continue(ctx context.Context, id publicid.SubjectRequest) (p Progress, err error) {
 	ctx, err = postgres.InOrganizationOf(ctx, s.store, id)
 	if db.IsNotFound(err) {
 		return p, nil
@@ -87,7 +87,7 @@ func (s *Service) Continue(ctx context.Context, id publicid.SubjectRequest) (p p
 				return errors.Wrap(err, "go on with the data-subject request")
 			}
 		}
-		p = progress{Kind: string(r.Kind), Status: string(r.Status), Wait: t.wait}
+		p = Progress{Kind: string(r.Kind), Status: string(r.Status), Wait: t.wait}
 		return nil
 	})
 	return p, err

@@ -32,14 +32,14 @@ func (s *Service) followed(ctx context.Context, id publicid.Interaction) (contex
 	return ctx, found, err
 }
 
-// letter is an e-mail with a link.
-type letter struct {
+// Letter is an e-mail with a link.
+type Letter struct {
 	To            mail.Address
 	Subject, Text string
 }
 
 // Letter returns the e-mail to send for an interaction, or nil if there is none to send.
-func (s *Service) Letter(ctx context.Context, id publicid.Interaction) (*letter, error) {
+func (s *Service) Letter(ctx context.Context, id publicid.Interaction) (*Letter, error) {
 	ctx, found, err := s.followed(ctx, id)
 	if db.IsNotFound(err) {
 		return nil, nil
@@ -62,7 +62,7 @@ func (s *Service) Letter(ctx context.Context, id publicid.Interaction) (*letter,
 		return nil, s.Remove(ctx, id)
 	}
 	link := kept.Mailing.Page + "?" + url.Values{"token": {s.token(id)}}.Encode()
-	return &letter{
+	return &Letter{
 		// Without the name, because a sender could put a message to a stranger into it.
 		To: mail.Address{Address: kept.By.Email}, Subject: kept.Mailing.Subject,
 		Text: strings.Replace(kept.Mailing.Text, LinkPlace, link, 1),

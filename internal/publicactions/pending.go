@@ -126,7 +126,7 @@ func (s *Service) Pending(ctx context.Context, token string) (*Wanted, *Sender, 
 }
 
 // Confirmed is the result of a confirmed link.
-type confirmed struct {
+type Confirmed struct {
 	By   Sender
 	Kind Kind
 	*Done
@@ -137,8 +137,8 @@ type confirmed struct {
 // does, and if the post or board is gone or no longer public. The opt-in is given here, by the owner
 // of the mailbox, because a form accepts any address. The parameter from is the network of the
 // request, and language is the language of the page.
-func (s *Service) Confirm(ctx context.Context, token string, from netip.Prefix, optIn bool, language string) (*confirmed, error) {
-	return change.Run(ctx, s.changes, change.Request[*confirmed]{}, func(c *change.Change) (*confirmed, error) {
+func (s *Service) Confirm(ctx context.Context, token string, from netip.Prefix, optIn bool, language string) (*Confirmed, error) {
+	return change.Run(ctx, s.changes, change.Request[*Confirmed]{}, func(c *change.Change) (*Confirmed, error) {
 		found, err := live(ctx, c.Interaction.Query().ForUpdate(), token)
 		if err != nil {
 			return nil, err
@@ -162,7 +162,7 @@ func (s *Service) Confirm(ctx context.Context, token string, from netip.Prefix, 
 		}
 		c.After(ConfirmedRun(found.ID))
 		failpoint.Hit(failpoint.BeforeConfirmation)
-		return &confirmed{By: kept.By, Kind: kept.Wanted.Kind, Done: became}, nil
+		return &Confirmed{By: kept.By, Kind: kept.Wanted.Kind, Done: became}, nil
 	})
 }
 

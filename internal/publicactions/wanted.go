@@ -35,7 +35,7 @@ const (
 	MaxText = 10_000
 )
 
-// Visitor is an end-user of an organization's public boards.
+// Sender is an end-user of an organization's public boards.
 type Sender struct {
 	Email string `json:"email"`
 	Name  string `json:"name"`

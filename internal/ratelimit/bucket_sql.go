@@ -11,7 +11,7 @@ import (
 )
 
 // Bucket is a token bucket of a visitor on public boards: of a client's network or of an address.
-// Its row is in the table of the API keys' buckets (ratelimits.go) and works the same way.
+// Its row is in the table of the API keys' buckets (leases_sql.go) and works the same way.
 type Bucket struct {
 	ID uuid.UUID
 	// Size is the number of tokens it holds. Refill is the time until an empty bucket is full.
@@ -20,8 +20,8 @@ type Bucket struct {
 }
 
 const takeFromBucketSQL = `
-INSERT INTO rate_limits AS r (api_key_id, full_at) VALUES ($1, clock_timestamp() + make_interval(secs => $2))
-ON CONFLICT (api_key_id) DO UPDATE SET full_at = greatest(r.full_at, clock_timestamp()) + make_interval(secs => $2)
+INSERT INTO token_buckets AS r (bucket_id, full_at) VALUES ($1, clock_timestamp() + make_interval(secs => $2))
+ON CONFLICT (bucket_id) DO UPDATE SET full_at = greatest(r.full_at, clock_timestamp()) + make_interval(secs => $2)
 WHERE greatest(r.full_at, clock_timestamp()) + make_interval(secs => $2) <= clock_timestamp() + make_interval(secs => $3)`
 
 // TakeFrom takes one token from a bucket and reports whether there was one.

@@ -124,7 +124,7 @@ func TestAProcessThatStopsGivesItsLeasedTokensBack(t *testing.T) {
 	const perToken = 100 * time.Millisecond
 	settled := func() (fullAt time.Time) {
 		require.NoError(t, r.GiveBack(t.Context()))
-		require.NoError(t, c.QueryRow(t.Context(), "SELECT full_at FROM rate_limits WHERE api_key_id = $1", key.UUID().String()).Scan(&fullAt))
+		require.NoError(t, c.QueryRow(t.Context(), "SELECT full_at FROM token_buckets WHERE bucket_id = $1", key.UUID().String()).Scan(&fullAt))
 		return fullAt
 	}
 	for range 100 {
@@ -204,7 +204,7 @@ func TestRequestsAreDecidedWithoutTheDatabaseWhileItStandsStillAndChargedAfterwa
 	defer func() { _ = c.Close(t.Context()) }()
 	held, err := c.Begin(t.Context())
 	require.NoError(t, err)
-	_, err = held.Exec(t.Context(), "LOCK TABLE rate_limits IN ACCESS EXCLUSIVE MODE")
+	_, err = held.Exec(t.Context(), "LOCK TABLE token_buckets IN ACCESS EXCLUSIVE MODE")
 	require.NoError(t, err)
 	for range 3 {
 		answer := r.Take(key, &own)

@@ -47,12 +47,12 @@ type TokenGrant struct {
 const takeFromBucketsSQL = `
 WITH asked AS (
   SELECT * FROM unnest((SELECT $1::uuid[]), $2::float8[], $3::float8[], $4::float8[], $5::float8[]) WITH ORDINALITY
-    AS a(api_key_id, budget, needed, ahead, owed, place)
+    AS a(bucket_id, budget, needed, ahead, owed, place)
 ), held AS (
-  SELECT api_key_id, full_at FROM rate_limits WHERE api_key_id = ANY ((SELECT $1::uuid[])::uuid[])
-  ORDER BY api_key_id FOR NO KEY UPDATE
+  SELECT bucket_id, full_at FROM token_buckets WHERE bucket_id = ANY ((SELECT $1::uuid[])::uuid[])
+  ORDER BY bucket_id FOR NO KEY UPDATE
 ), found AS MATERIALIZED (
-  SELECT a.*, full_at, clock_timestamp() AS at FROM held JOIN asked a USING (api_key_id)
+  SELECT a.*, full_at, clock_timestamp() AS at FROM held JOIN asked a USING (bucket_id)
 ), lacking AS (
   SELECT *, least(budget, greatest(0,
     extract(epoch FROM greatest(full_at, at) - at)::float8 * budget / 60 + owed)) AS missing FROM found
@@ -61,12 +61,12 @@ WITH asked AS (
 ), decided AS (
   SELECT *, least(there, needed + least(ahead, floor(there / 4))) AS granted FROM there
 )
-UPDATE rate_limits r SET full_at = d.at + make_interval(secs => (d.missing + d.granted) * 60 / d.budget)
-FROM decided d WHERE r.api_key_id = d.api_key_id
+UPDATE token_buckets r SET full_at = d.at + make_interval(secs => (d.missing + d.granted) * 60 / d.budget)
+FROM decided d WHERE r.bucket_id = d.bucket_id
 RETURNING d.place, d.granted::int, d.missing + d.granted`
 
 const fullBucketsSQL = `
-INSERT INTO rate_limits (api_key_id, full_at) SELECT id, '-infinity' FROM unnest($1::uuid[]) AS k(id) ORDER BY id
+INSERT INTO token_buckets (bucket_id, full_at) SELECT id, '-infinity' FROM unnest($1::uuid[]) AS k(id) ORDER BY id
 ON CONFLICT DO NOTHING`
 
 // TakeTokens takes tokens out of the buckets of API keys. Each key must occur in one ask only.
@@ -120,8 +120,8 @@ func takeTokens(ctx context.Context, s *postgres.DB, asks []TokenAsk, places []i
 }
 
 const removeFullBucketsSQL = `
-DELETE FROM rate_limits WHERE api_key_id IN (
-  SELECT api_key_id FROM rate_limits WHERE full_at < now() FOR UPDATE SKIP LOCKED)`
+DELETE FROM token_buckets WHERE bucket_id IN (
+  SELECT bucket_id FROM token_buckets WHERE full_at < now() FOR UPDATE SKIP LOCKED)`
 
 // RemoveFullBuckets removes the rows of full buckets. A bucket without a row is full.
 func RemoveFullBuckets(ctx context.Context, s *postgres.DB) error {

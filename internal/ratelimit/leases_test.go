@@ -51,8 +51,8 @@ func TestABucketFillsByTheDatabasesClock(t *testing.T) {
 		{"clock_timestamp() - interval '1 day'", 2, 2},
 		{"'-infinity'", 2, 2},
 	} {
-		_, err := c.Exec(t.Context(), `INSERT INTO rate_limits VALUES ($1, `+full.at+`)
-ON CONFLICT (api_key_id) DO UPDATE SET full_at = excluded.full_at`, key)
+		_, err := c.Exec(t.Context(), `INSERT INTO token_buckets VALUES ($1, `+full.at+`)
+ON CONFLICT (bucket_id) DO UPDATE SET full_at = excluded.full_at`, key)
 		require.NoError(t, err)
 		g := takeTokens(t, s, ratelimit.TokenAsk{Key: key, PerMinute: 2, Needed: 2})
 		require.EqualValues(t, full.granted, g.Granted, full.at)
@@ -162,12 +162,12 @@ func TestOnlyBucketsThatAreFullAreRemoved(t *testing.T) {
 	}
 	takeTokens(t, s, ratelimit.TokenAsk{Key: full, PerMinute: 10, Owed: -5})
 	require.NoError(t, ratelimit.RemoveFullBuckets(t.Context(), s))
-	require.Equal(t, []string{used.UUID().String()}, fixture.Texts(t, c, "SELECT api_key_id::text FROM rate_limits"))
+	require.Equal(t, []string{used.UUID().String()}, fixture.Texts(t, c, "SELECT bucket_id::text FROM token_buckets"))
 	require.Equal(t, 10, takeTokens(t, s, ratelimit.TokenAsk{Key: full, PerMinute: 10, Needed: 20}).Granted)
 }
 
 func TestTheRateLimitTableIsUnlogged(t *testing.T) {
 	t.Parallel()
 	c := fixture.Connect(t, testkit.Database(t))
-	require.Equal(t, []string{"u"}, fixture.Texts(t, c, "SELECT relpersistence::text FROM pg_class WHERE relname = 'rate_limits'"))
+	require.Equal(t, []string{"u"}, fixture.Texts(t, c, "SELECT relpersistence::text FROM pg_class WHERE relname = 'token_buckets'"))
 }

@@ -26,13 +26,13 @@ type bucket[K comparable] struct {
 	*rate.Limiter
 }
 
-// New makes buckets that hold perMinute tokens and refill at that rate.
+// NewBuckets makes buckets that hold perMinute tokens and refill at that rate.
 func NewBuckets[K comparable](perMinute int) *Buckets[K] {
 	return &Buckets[K]{perMinute: perMinute, recent: list.New(), by: map[K]*list.Element{}}
 }
 
-// taken is the result of Take.
-type taken struct {
+// Take is the result of Buckets.Take.
+type Take struct {
 	// OK reports whether a token was taken.
 	OK bool
 	// Left is the number of tokens left in the bucket.
@@ -41,7 +41,7 @@ type taken struct {
 }
 
 // Take takes a token from the key's bucket if there is one.
-func (b *Buckets[K]) Take(key K) taken {
+func (b *Buckets[K]) Take(key K) Take {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	e := b.by[key]
@@ -57,5 +57,5 @@ func (b *Buckets[K]) Take(key K) taken {
 	// the bucket's clock back, and the bucket would refill twice for the same period.
 	one, at := e.Value.(bucket[K]), time.Now()
 	ok := one.AllowN(at, 1)
-	return taken{OK: ok, Left: max(0, one.TokensAt(at)), At: at}
+	return Take{OK: ok, Left: max(0, one.TokensAt(at)), At: at}
 }

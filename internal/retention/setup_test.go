@@ -20,8 +20,6 @@ func TestMain(m *testing.M) {
 // outbox is fixture.Outbox with the methods of this package's tests.
 type outbox struct{ *fixture.Outbox }
 
-func newOutbox(t *testing.T) *outbox { return &outbox{fixture.NewOutbox(t)} }
-
 func newOutboxAlone(t *testing.T) *outbox { return &outbox{fixture.NewOutboxAlone(t)} }
 
 func another(t *testing.T, s *postgres.DB, pool *pgxpool.Pool) *outbox {

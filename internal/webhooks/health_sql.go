@@ -15,9 +15,9 @@ import (
 // long.
 const MostInHealth = 10_000
 
-// webhookHealth has the outcomes of a webhook's deliveries that were created since a time, and its
+// Health has the outcomes of a webhook's deliveries that were created since a time, and its
 // pending deliveries.
-type webhookHealth struct {
+type Health struct {
 	Since                       time.Time
 	Delivered, Failed, Attempts int
 	// AttemptDuration is of the last attempt of each delivery. TimeToDelivery is from the creation
@@ -60,7 +60,7 @@ FROM lasted`
 // reads the newest of them.
 func WebhookHealth(
 	ctx context.Context, s *postgres.DB, webhook publicid.Webhook, since time.Time,
-) (h webhookHealth, err error) {
+) (h Health, err error) {
 	h.Since = since
 	var oldest *time.Time
 	err = s.QueryRow(ctx, []any{

@@ -1176,7 +1176,7 @@ var (
 		{Name: "organization_id", Type: field.TypeUUID},
 		{Name: "created_at", Type: field.TypeTime},
 		{Name: "updated_at", Type: field.TypeTime},
-		{Name: "email", Type: field.TypeString},
+		{Name: "email", Type: field.TypeString, Nullable: true},
 		{Name: "name", Type: field.TypeString},
 		{Name: "role", Type: field.TypeEnum, Nullable: true, Enums: []string{"owner", "admin", "member"}},
 		{Name: "kind", Type: field.TypeEnum, Enums: []string{"member", "guest"}, Default: "member"},
