@@ -76,7 +76,7 @@ test-all: withstack gotestsum ## run every test once, including the slow ones: k
 	@$(if $(RUN)$(filter-out ./...,$(PKG)),,go test -C sdk/go -vet=off ./...)
 	$(call TESTS,$(if $(filter true,$(CI)),-count=1))
 
-upgrades: withstack ## run the programs from before the last two migrations beside the current one, upgrade under load, test the last and the current SDKs; needs the git history; BASE=commit selects another release of the SDKs
+upgrades: withstack ## run the programs from before the last two migrations beside the current one, upgrade under load, test the last and the current SDKs; needs the git history; BASE=commit selects another release
 	@EARSHOT_TEST_UPGRADES=1 $(BIN)/withstack -- go test -count=1 -v -run '^TestTheReleaseBefore' ./e2e
 
 # The part of the fuzz targets, or of the packages that goroutines share, that is tested: 0/1 is all.

@@ -40,7 +40,7 @@ func lastRelease(t *testing.T) release {
 	t.Helper()
 	needsHistory(t)
 	if base := os.Getenv("BASE"); base != "" {
-		return release{commit: git(t, "rev-parse", "--verify", base+"^{commit}")}
+		return named(t, base)
 	}
 	tag, err := exec.Command("git", "-C", repository, "describe", "--tags", "--abbrev=0", "--match", "v*").Output()
 	if err == nil {

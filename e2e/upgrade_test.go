@@ -69,7 +69,7 @@ func before(t *testing.T, back int) release {
 		}
 		// One commit may have added several migrations. A state in which an older one was added later
 		// was never released.
-		had := strings.Fields(git(t, "ls-tree", "--name-only", r.commit, "ent/migrations/"))
+		had := r.files(t)
 		missing := slices.IndexFunc(names, func(name string) bool { return !slices.Contains(had, "ent/migrations/"+name) })
 		last := len(names) - 1
 		for last >= 0 && !slices.Contains(had, "ent/migrations/"+names[last]) {
@@ -79,6 +79,28 @@ func before(t *testing.T, back int) release {
 			return r
 		}
 	}
+}
+
+// files returns the release's migrations.
+func (r release) files(t *testing.T) []string {
+	t.Helper()
+	return strings.Fields(git(t, "ls-tree", "--name-only", r.commit, "ent/migrations/"))
+}
+
+// named returns the release at a commit.
+func named(t *testing.T, commit string) release {
+	t.Helper()
+	needsHistory(t)
+	r := release{commit: git(t, "rev-parse", "--verify", commit+"^{commit}")}
+	names, err := fs.Glob(migrations.FS, "*.sql")
+	require.NoError(t, err)
+	had := r.files(t)
+	for _, name := range names {
+		if !slices.Contains(had, "ent/migrations/"+name) {
+			r.without++
+		}
+	}
+	return r
 }
 
 // unpack returns a directory with the release's files at the paths, or with all files.
@@ -279,6 +301,14 @@ func failFirst(r *testkit.Receiver) {
 func TestTheReleaseBeforeRunsOnTheNewSchemaBesideTheNewOne(t *testing.T) {
 	if os.Getenv(upgradesVariable) == "" {
 		t.Skip("`make upgrades` runs it")
+	}
+	if base := os.Getenv("BASE"); base != "" {
+		t.Run("the release "+base, func(t *testing.T) {
+			r := named(t, base)
+			r.build(t)
+			upgrade(t, r)
+		})
+		return
 	}
 	for back := 1; back <= versionsBack; back++ {
 		t.Run(fmt.Sprintf("%d versions of the schema ago", back), func(t *testing.T) {
