@@ -39,15 +39,21 @@ func seed(t *testing.T, app *apptest.App, r *testkit.Receiver) *apptest.Tenant {
 	return n
 }
 
-// sweep runs the sweep once.
-func sweep(t *testing.T, app *apptest.App) activities.SweepResult {
+// startSweep starts a run of the sweep.
+func startSweep(t *testing.T, app *apptest.App) client.WorkflowRun {
 	t.Helper()
 	run, err := app.Temporal.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
 		ID: publicid.NewEvent().String(), TaskQueue: workflows.MainQueue,
 	}, workflows.SweepOutboxName, activities.SweepParams{})
 	require.NoError(t, err)
+	return run
+}
+
+// sweep runs the sweep once.
+func sweep(t *testing.T, app *apptest.App) activities.SweepResult {
+	t.Helper()
 	var result activities.SweepResult
-	require.NoError(t, run.Get(t.Context(), &result))
+	require.NoError(t, startSweep(t, app).Get(t.Context(), &result))
 	return result
 }
 

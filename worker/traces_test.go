@@ -88,8 +88,10 @@ func TestATraceLeadsFromTheRequestThroughCommitAndWorkflowToEachAttempt(t *testi
 func TestASweepIsATraceOfItsOwn(t *testing.T) {
 	t.Parallel()
 	app, spans := traced(t, apptest.Options{Worker: true}, sdktrace.AlwaysSample())
-	sweep(t, app)
-	sweep(t, app)
+	for range 2 {
+		// A part of a run may fail while Temporal is slow to list runs. The run is still a trace.
+		_ = startSweep(t, app).Get(t.Context(), nil)
+	}
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		traces := map[trace.TraceID]bool{}
 		runs := 0

@@ -15,6 +15,7 @@ import (
 	"earshot/internal/access"
 	"earshot/internal/page"
 	"earshot/internal/postgres"
+	"earshot/internal/problem"
 	"earshot/internal/publicid"
 )
 
@@ -137,7 +138,7 @@ func newKeyRevokeCommand(asJSON *bool) *cobra.Command {
 			}
 			ctx, err := postgres.InOrganizationOf(cmd.Context(), a.store, id)
 			if db.IsNotFound(err) {
-				return errors.Errorf("there is no API key %s; `earshot key list` shows them", args[0])
+				return inWords(problem.Missing("API key"))
 			}
 			if err != nil {
 				return err
