@@ -29,6 +29,7 @@ import (
 
 	"earshot/internal/devstack"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/production"
 	"earshot/internal/testkit/tier"
 )
 
@@ -40,8 +41,8 @@ const ours = "earshot"
 type deployment struct {
 	*program
 	postgres *devstack.Postgres
-	options  devstack.TemporalServerOptions
-	temporal *devstack.Temporal
+	options  production.TemporalOptions
+	temporal *production.Temporal
 	client   client.Client
 	webhook  string
 	metrics  string
@@ -56,9 +57,9 @@ type deployment struct {
 func deploy(t *testing.T) *deployment {
 	t.Helper()
 	d := &deployment{postgres: startPostgres(t, nil), taken: map[string]int{}}
-	programs, err := devstack.TemporalServerPrograms(t.Context(), repository, t.Logf)
+	programs, err := production.BuildPrograms(t.Context(), repository, t.Logf)
 	require.NoError(t, err)
-	d.options = devstack.TemporalServerOptions{
+	d.options = production.TemporalOptions{
 		Dir: t.TempDir(), Programs: programs, Database: d.postgres.URL("postgres"), Namespaces: []string{"default"}, Report: t.Logf,
 	}
 	d.startTemporal(t)
@@ -78,7 +79,7 @@ func deploy(t *testing.T) *deployment {
 func (d *deployment) startTemporal(t *testing.T) {
 	t.Helper()
 	var err error
-	d.temporal, err = devstack.StartTemporalServer(t.Context(), d.options)
+	d.temporal, err = production.StartTemporal(t.Context(), d.options)
 	require.NoError(t, err)
 }
 
@@ -281,7 +282,7 @@ func TestABackupOfEitherDatabaseThatIsOlderThanTheOtherLosesNothing(t *testing.T
 	// The service's database is older.
 	require.NoError(t, d.temporal.Stop(t.Context()))
 	d.shell(early, page.named("restore"), "databases="+ours)
-	d.shell(late, page.named("restore"), "databases="+strings.Join(devstack.TemporalDatabases(), " "))
+	d.shell(late, page.named("restore"), "databases="+strings.Join(production.TemporalDatabases(), " "))
 	require.Regexp(t, `test +1 +0 +0 +false`, d.shell(repository, page.named("list-keys")), "the key of the backup's time is missing")
 	d.env = append(d.env, "EARSHOT_SECRET_KEYS="+fresh+","+old)
 	require.Regexp(t, `test +1 +0 +0 +true`, d.shell(repository, page.named("list-keys")))

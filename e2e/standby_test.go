@@ -23,6 +23,7 @@ import (
 	"earshot/e2e/faults/ledger"
 	faults "earshot/e2e/faults/receiver"
 	"earshot/internal/devstack"
+	"earshot/internal/testkit/production"
 	"earshot/internal/testkit/tier"
 )
 
@@ -35,13 +36,19 @@ const (
 	swept = 3 * time.Minute
 )
 
-// startPostgres starts a Postgres that keeps committed data over a kill.
-func startPostgres(t *testing.T, follow *devstack.Postgres) *devstack.Postgres {
+// startPostgres starts a Postgres that keeps committed data over a kill. It follows the primary, if
+// there is one.
+func startPostgres(t *testing.T, primary *devstack.Postgres) *devstack.Postgres {
 	t.Helper()
 	dir := t.TempDir()
 	// The user postgres needs access, and the parent directory is closed to other users.
 	require.NoError(t, os.Chmod(filepath.Dir(dir), 0o711))
-	o := devstack.PostgresOptions{Dir: dir, Durable: true, Follow: follow, Report: t.Logf}
+	o := devstack.PostgresOptions{Dir: dir, Durable: true, Report: t.Logf}
+	if primary != nil {
+		var err error
+		o, err = production.Following(primary, o)
+		require.NoError(t, err)
+	}
 	p, err := devstack.StartPostgres(t.Context(), o)
 	require.NoError(t, err)
 	t.Cleanup(func() {
@@ -210,12 +217,12 @@ func TestAStandbyIsPromotedInTheMiddleOfARunAndNothingAcknowledgedIsLost(t *test
 	primary := startPostgres(t, nil)
 	require.NoError(t, primary.CreateDatabase(t.Context(), name))
 	standby := startPostgres(t, primary)
-	require.NoError(t, primary.Synchronize(t.Context()))
+	require.NoError(t, production.Synchronize(t.Context(), primary))
 	database := several(t, name, primary, standby) + "&target_session_attrs=read-write"
 	migrate(t, database)
-	programs, err := devstack.TemporalServerPrograms(t.Context(), repository, t.Logf)
+	programs, err := production.BuildPrograms(t.Context(), repository, t.Logf)
 	require.NoError(t, err)
-	temporal, err := devstack.StartTemporalServer(t.Context(), devstack.TemporalServerOptions{
+	temporal, err := production.StartTemporal(t.Context(), production.TemporalOptions{
 		Dir: t.TempDir(), Programs: programs, Namespaces: []string{"default"}, Report: t.Logf,
 		Database: several(t, "postgres", primary, standby) + "&target_session_attrs=read-write",
 	})
@@ -235,7 +242,7 @@ func TestAStandbyIsPromotedInTheMiddleOfARunAndNothingAcknowledgedIsLost(t *test
 	require.Eventually(t, func() bool { return b.since(began) >= 100 }, waitLimit, pollInterval)
 	killed := time.Now()
 	primary.Kill()
-	require.NoError(t, standby.Promote(t.Context()))
+	require.NoError(t, production.Promote(t.Context(), standby))
 	promoted := time.Now()
 	require.Eventually(t, func() bool { return b.since(promoted) >= 100 }, waitLimit, pollInterval, "the API goes on")
 	end()

@@ -27,6 +27,7 @@ import (
 
 	"earshot/internal/devstack"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/production"
 	"earshot/internal/testkit/tier"
 )
 
@@ -141,12 +142,12 @@ func (a *authority) verified(databaseURL string) string {
 func (a *authority) temporalWithTLS(databaseURL string) (settings []string) {
 	t := a.t
 	t.Helper()
-	programs, err := devstack.TemporalServerPrograms(t.Context(), repository, t.Logf)
+	programs, err := production.BuildPrograms(t.Context(), repository, t.Logf)
 	require.NoError(t, err)
 	cert, key := a.issue("temporal")
-	s, err := devstack.StartTemporalServer(t.Context(), devstack.TemporalServerOptions{
+	s, err := production.StartTemporal(t.Context(), production.TemporalOptions{
 		Dir: t.TempDir(), Programs: programs, Database: databaseURL, Namespaces: []string{"default"},
-		TLS: &devstack.TemporalTLS{CA: a.file, Cert: cert, Key: key}, Report: t.Logf,
+		TLS: &production.TemporalTLS{CA: a.file, Cert: cert, Key: key}, Report: t.Logf,
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { s.Kill() })

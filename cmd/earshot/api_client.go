@@ -11,11 +11,12 @@ import (
 	"strings"
 	"time"
 
+	"earshot/internal/config"
+	"earshot/internal/devstack/statedir"
+
 	"github.com/go-faster/errors"
 	"github.com/spf13/cobra"
 )
-
-const baseURLVariable = "EARSHOT_BASE_URL"
 
 // apiCallTimeout exceeds the longest waits of a write in the service: 5 s in its queue and 10 s for
 // a lock.
@@ -30,38 +31,38 @@ type apiClient struct {
 type apiFlags struct{ url, key, dir string }
 
 func (f *apiFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.url, "url", "", "base address of the service (default the stack of `earshot up`; "+baseURLVariable+" sets it too)")
-	cmd.Flags().StringVar(&f.key, "key", "", "API key with the scope read:write (default the stack's; "+keyVariable+" sets it too)")
+	cmd.Flags().StringVar(&f.url, "url", "", "base address of the service (default the stack of `earshot up`; "+statedir.BaseURLVariable+" sets it too)")
+	cmd.Flags().StringVar(&f.key, "key", "", "API key with the scope read:write (default the stack's; "+statedir.KeyVariable+" sets it too)")
 	addDirFlag(cmd, &f.dir)
 }
 
 // client takes the address and the key from the flags, the environment, or the settings of the
 // stack. The stack's key is sent only to the stack: if an address is given, a key must be given
 // too.
-func (f *apiFlags) client(environ lookup) (*apiClient, error) {
+func (f *apiFlags) client(environ config.Environ) (*apiClient, error) {
 	fromEnviron := func(flag, name string) string {
 		value, _ := environ.LookupEnv(name)
 		return cmp.Or(flag, value)
 	}
-	c := &apiClient{url: fromEnviron(f.url, baseURLVariable), key: fromEnviron(f.key, keyVariable)}
+	c := &apiClient{url: fromEnviron(f.url, statedir.BaseURLVariable), key: fromEnviron(f.key, statedir.KeyVariable)}
 	if c.url == "" {
-		dir, err := findStateDir(f.dir, environ)
+		dir, err := statedir.Find(f.dir, environ)
 		if err != nil {
 			return nil, err
 		}
-		values, err := readEnvFile(dir.devEnv())
+		values, err := statedir.ReadEnv(dir.DevEnv())
 		if err != nil {
 			return nil, err
 		}
-		c.url = values[baseURLVariable]
-		c.key = cmp.Or(c.key, values[keyVariable])
+		c.url = values[statedir.BaseURLVariable]
+		c.key = cmp.Or(c.key, values[statedir.KeyVariable])
 		if c.url == "" {
 			return nil, errors.Errorf("there is no stack in %s: start it with `%s`, or name a service by --url and --key",
-				shortPath(string(dir)), dir.command("up"))
+				statedir.ShortPath(string(dir)), dir.Command("up"))
 		}
 	}
 	if c.key == "" {
-		return nil, errors.Errorf("%s needs an API key: set %s, or --key", c.url, keyVariable)
+		return nil, errors.Errorf("%s needs an API key: set %s, or --key", c.url, statedir.KeyVariable)
 	}
 	c.url = strings.TrimSuffix(c.url, "/")
 	return c, nil

@@ -163,7 +163,7 @@ func temporalOptions(environ []string, l *slog.Logger) (client.Options, error) {
 	if err != nil {
 		return client.Options{}, err
 	}
-	o, err := envconfig.LoadClientOptions(envconfig.LoadClientOptionsRequest{EnvLookup: lookup(environ)})
+	o, err := envconfig.LoadClientOptions(envconfig.LoadClientOptionsRequest{EnvLookup: config.Environ(environ)})
 	if err != nil {
 		return client.Options{}, errors.Wrap(err, "read Temporal's settings")
 	}

@@ -63,7 +63,7 @@ func askHealth(ctx context.Context, environ []string, url, path string) (string,
 		return ask(ctx, url+path)
 	}
 	var tried []string
-	for _, name := range []string{listenVariable, healthVariable} {
+	for _, name := range []string{config.Listen, config.HealthListen} {
 		address, err := config.Lookup(environ, name)
 		if err != nil {
 			return "", err
@@ -72,7 +72,7 @@ func askHealth(ctx context.Context, environ []string, url, path string) (string,
 		if err != nil {
 			return "", errors.Errorf("%s: wants host:port", name)
 		}
-		base := localURL(host, port)
+		base := config.LocalURL(host, port)
 		answer, err := ask(ctx, base+path)
 		if !errors.Is(err, syscall.ECONNREFUSED) {
 			return answer, err
@@ -80,14 +80,6 @@ func askHealth(ctx context.Context, environ []string, url, path string) (string,
 		tried = append(tried, fmt.Sprintf("%s (%s)", base, name))
 	}
 	return "", errors.Errorf("nobody listens at %s", strings.Join(tried, " or "))
-}
-
-// localURL returns the URL of a listener for a client on the same machine.
-func localURL(host, port string) string {
-	if ip := net.ParseIP(host); host == "" || (ip != nil && ip.IsUnspecified()) {
-		host = "127.0.0.1"
-	}
-	return "http://" + net.JoinHostPort(host, port)
 }
 
 // direct uses no proxy, because it only connects to this machine.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/go-faster/errors"
 
+	"earshot/internal/devstack/statedir"
 	"earshot/internal/event"
 	"earshot/internal/problem"
 )
@@ -70,7 +71,7 @@ func (w *temporaryWebhook) remove(ctx context.Context) error {
 	err := removeWebhook(context.WithoutCancel(ctx), w.client, w.id)
 	switch {
 	case err != nil && w.found:
-		return errors.Wrapf(err, "%s is still registered, and the next `%s listen --forward` removes it", w.id, program())
+		return errors.Wrapf(err, "%s is still registered, and the next `%s listen --forward` removes it", w.id, statedir.Program())
 	case err != nil:
 		return errors.Wrapf(err, "%s is still registered: delete it", w.id)
 	default:

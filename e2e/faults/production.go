@@ -16,6 +16,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"earshot/internal/devstack"
+	"earshot/internal/testkit/production"
 )
 
 const (
@@ -40,13 +41,13 @@ type rollingFigures struct {
 
 // chooseServer selects the Temporal server that runs in production.
 func (s *stack) chooseServer(ctx context.Context) error {
-	programs, err := devstack.TemporalServerPrograms(ctx, repository, s.report)
+	programs, err := production.BuildPrograms(ctx, repository, s.report)
 	if err != nil {
 		return err
 	}
 	s.temporalProgram = programs.Server
-	s.startTemporal = func(ctx context.Context) (*devstack.Temporal, error) {
-		return devstack.StartTemporalServer(ctx, devstack.TemporalServerOptions{
+	s.startTemporal = func(ctx context.Context) (temporalServer, error) {
+		return production.StartTemporal(ctx, production.TemporalOptions{
 			Dir: filepath.Join(s.dir, "temporal"), Programs: programs, Database: s.postgres.URL("postgres"),
 			Namespaces: []string{namespace}, Report: s.report,
 		})

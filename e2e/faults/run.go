@@ -14,6 +14,7 @@ import (
 	"earshot/e2e/faults/ledger"
 	"earshot/e2e/faults/receiver"
 	"earshot/internal/devstack"
+	"earshot/internal/devstack/process"
 )
 
 const (
@@ -230,7 +231,7 @@ func (r *run) tellLogs(ctx context.Context) {
 	}
 	const lines = 15 // The last few lines have the reason.
 	for _, p := range r.stack.services {
-		r.report("the end of the log of %s:\n%s", p.name, devstack.Tail(p.log, lines))
+		r.report("the end of the log of %s:\n%s", p.name, process.Tail(p.log, lines))
 	}
 }
 

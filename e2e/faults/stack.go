@@ -43,10 +43,10 @@ type stack struct {
 	report       devstack.Report
 
 	postgres        *devstack.Postgres
-	temporal        *devstack.Temporal
+	temporal        temporalServer
 	postgresOptions devstack.PostgresOptions
 	// startTemporal also restarts it, at the address that its clients use.
-	startTemporal func(ctx context.Context) (*devstack.Temporal, error)
+	startTemporal func(ctx context.Context) (temporalServer, error)
 	// temporalLock is held during a restart of Temporal. unwatch ends watchTemporal.
 	temporalLock sync.Mutex
 	unwatch      func()
@@ -62,6 +62,13 @@ type stack struct {
 	env []string
 	// direct is the database's address on the harness's own link, which is never cut.
 	direct string
+}
+
+// temporalServer is Temporal's dev server, or temporal-server as in production.
+type temporalServer interface {
+	Address() string
+	Done() <-chan struct{}
+	Kill()
 }
 
 // link is the network between a process and a server.
@@ -126,8 +133,12 @@ func (s *stack) startServers(ctx context.Context) error {
 	if err != nil {
 		return errors.Wrap(err, "find Temporal")
 	}
-	s.temporal, err = s.startTemporal(ctx)
-	return err
+	temporal, err := s.startTemporal(ctx)
+	if err != nil {
+		return err
+	}
+	s.temporal = temporal
+	return nil
 }
 
 // chooseDevServer selects Temporal's development server, with its database on disk.
@@ -142,7 +153,7 @@ func (s *stack) chooseDevServer(ctx context.Context) (err error) {
 		return err
 	}
 	s.temporalProgram = o.Binary
-	s.startTemporal = func(ctx context.Context) (*devstack.Temporal, error) { return devstack.StartTemporal(ctx, o) }
+	s.startTemporal = func(ctx context.Context) (temporalServer, error) { return devstack.StartTemporal(ctx, o) }
 	return nil
 }
 

@@ -18,7 +18,7 @@ import (
 // handWritten reports whether a recipe has to list a file. Recipes list code and the contract. They
 // omit generated code, tests, and code that uses the service from outside.
 func handWritten(path string) bool {
-	for _, start := range []string{"ent/db/", "ent/migrations/", "api/gen/", "bench/", "cmd/earshot/demo", "e2e/", "examples/", "sdk/", "tools/", "internal/testkit/"} {
+	for _, start := range []string{"ent/db/", "ent/migrations/", "api/gen/", "bench/", "internal/devstack/demo", "e2e/", "examples/", "sdk/", "tools/", "internal/testkit/"} {
 		if strings.HasPrefix(path, start) {
 			return false
 		}

@@ -22,8 +22,15 @@ import (
 // machine need no setting.
 const DefaultHealthListen = "127.0.0.1:4283"
 
-// DatabaseURL is the variable that the command line can read without the other settings.
-const DatabaseURL = "DATABASE_URL"
+// These variables are read or set by commands that don't load the other settings.
+const (
+	DatabaseURL   = "DATABASE_URL"
+	Listen        = "EARSHOT_LISTEN"
+	HealthListen  = "EARSHOT_HEALTH_LISTEN"
+	MetricsListen = "EARSHOT_METRICS_LISTEN"
+	SMTPURL       = "EARSHOT_SMTP_URL"
+	MailDir       = "EARSHOT_MAIL_DIR"
+)
 
 // Config has all settings of the service. Load fills it; the zero value is not usable.
 type Config struct {

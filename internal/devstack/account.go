@@ -9,6 +9,8 @@ import (
 	"syscall"
 
 	"github.com/go-faster/errors"
+
+	"earshot/internal/devstack/process"
 )
 
 // account is the user that runs Postgres, which refuses to run as root. Nil is the caller, if the
@@ -72,7 +74,7 @@ func (a *account) command(ctx context.Context, dir, path string, args ...string)
 	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.Dir = dir
 	cmd.Env = postgresEnv()
-	cmd.SysProcAttr = attributes(syscall.SIGKILL)
+	cmd.SysProcAttr = process.Attributes(syscall.SIGKILL)
 	cmd.SysProcAttr.Credential = a.credential()
 	return cmd
 }

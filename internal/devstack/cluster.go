@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -15,6 +16,8 @@ import (
 	"syscall"
 
 	"github.com/go-faster/errors"
+
+	"earshot/internal/devstack/process"
 )
 
 const (
@@ -61,7 +64,7 @@ func openCluster(ctx context.Context, dir string, bin binaries, report Report) (
 	if c.home, err = c.moveHome(ctx, bin); err != nil {
 		return c, err
 	}
-	report.say("user %s can't enter %s, so the data lies in %s", c.user.name, dir, c.home)
+	report.Say("user %s can't enter %s, so the data lies in %s", c.user.name, dir, c.home)
 	return c, nil
 }
 
@@ -154,25 +157,30 @@ func (c cluster) password(ctx context.Context, bin binaries, o PostgresOptions) 
 		}
 		return strings.TrimSpace(string(text)), nil
 	}
-	if o.Follow != nil {
-		return c.copyOf(ctx, bin, o.Follow, o.Report)
-	}
-	o.Report.say("making a Postgres %d cluster in %s", bin.major, c.home)
+	o.Report.Say("making a Postgres %d cluster in %s", bin.major, c.home)
 	password := cmp.Or(o.Password, rand.Text())
 	if err := c.writePassword(password); err != nil {
 		return "", err
 	}
-	if err := c.initdb(ctx, bin, o.Durable); err != nil {
+	if err := c.makeHalf(); err != nil {
 		return "", err
 	}
-	return password, c.putInPlace()
-}
-
-func (c cluster) putInPlace() error {
-	if err := os.Rename(c.halfMade(), c.data()); err != nil {
-		return errors.Wrap(err, "put the cluster in place")
+	command := func(program string, args ...string) *exec.Cmd {
+		return c.user.command(ctx, "/", filepath.Join(bin.dir, program), args...)
 	}
-	return nil
+	var err error
+	if o.Make != nil {
+		err = o.Make(c.halfMade(), command)
+	} else {
+		err = c.initdb(command, o.Durable)
+	}
+	if err != nil {
+		return "", err
+	}
+	if err := os.Rename(c.halfMade(), c.data()); err != nil {
+		return "", errors.Wrap(err, "put the cluster in place")
+	}
+	return password, nil
 }
 
 func (c cluster) writePassword(password string) error {
@@ -194,10 +202,7 @@ func (c cluster) makeHalf() error {
 	return c.user.own(c.halfMade())
 }
 
-func (c cluster) initdb(ctx context.Context, bin binaries, durable bool) error {
-	if err := c.makeHalf(); err != nil {
-		return err
-	}
+func (c cluster) initdb(command func(program string, args ...string) *exec.Cmd, durable bool) error {
 	args := append([]string{
 		"--pgdata=" + c.halfMade(), "--username=" + superuser, "--pwfile=" + c.passwordFile(),
 		"--auth=scram-sha-256", "--encoding=UTF8",
@@ -205,7 +210,7 @@ func (c cluster) initdb(ctx context.Context, bin binaries, durable bool) error {
 	if !durable {
 		args = append(args, "--no-sync")
 	}
-	if out, err := c.user.command(ctx, "/", bin.initdb(), args...).CombinedOutput(); err != nil {
+	if out, err := command("initdb", args...).CombinedOutput(); err != nil {
 		return errors.Wrapf(err, "run initdb: %s", bytes.TrimSpace(out))
 	}
 	return nil
@@ -235,11 +240,11 @@ func Remove(dir string) error {
 	if _, err := os.Stat(dir); os.IsNotExist(err) {
 		return nil
 	}
-	held, err := takeClaim(context.Background(), dir, postgresName, syscall.SIGINT, nil)
+	held, err := process.TakeClaim(context.Background(), dir, postgresName, syscall.SIGINT, nil)
 	if err != nil {
 		return err
 	}
-	defer held.release()
+	defer held.Release()
 	if home := recordedHome(dir); home != "" {
 		if err := os.RemoveAll(home); err != nil {
 			return errors.Wrap(err, "remove the data")

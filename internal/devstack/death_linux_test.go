@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"earshot/internal/devstack/process"
 	"earshot/internal/testkit/tier"
 )
 
@@ -44,7 +45,7 @@ func TestTheServersEndWhenTheirProgramIsKilled(t *testing.T) {
 	requireEnd(t, "Postgres", postgres)
 	requireEnd(t, "Temporal", temporal)
 	require.NoError(t, conn.Close(t.Context()))
-	require.Contains(t, Tail(filepath.Join(dir, "postgres.log"), failureLines), "fast shutdown request", "in order, not by a crash")
+	require.Contains(t, process.Tail(filepath.Join(dir, "postgres.log"), process.FailureLines), "fast shutdown request", "in order, not by a crash")
 
 	again := startPostgresIn(t, PostgresOptions{Dir: dir, Durable: true})
 	require.Equal(t, "kept", readNote(t, again.URL("postgres")))

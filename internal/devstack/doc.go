@@ -7,29 +7,12 @@
 // so that the program can stop everything in order. If the program is killed, its servers end:
 // immediately on Linux, elsewhere at the next start in the same directory.
 //
-// StartTemporalServer starts the production program, temporal-server, in place of the dev server.
-// It keeps its two databases in a Postgres. Each start in a directory uses the same ports.
-//
-//	programs, err := devstack.TemporalServerPrograms(ctx, root, report)
-//	postgres, err := devstack.StartPostgres(ctx, devstack.PostgresOptions{Dir: …, Durable: true})
-//	temporal, err := devstack.StartTemporalServer(ctx, devstack.TemporalServerOptions{
-//		Dir: …, Programs: programs, Database: postgres.URL("postgres"), Namespaces: []string{"default"},
-//	})
-//
-// Temporal.Kill or Temporal.Stop ends it. The same options start it again with the data in its
-// databases. TemporalDatabases lists these databases, for a backup.
-//
 // The package touches no cluster or server that it didn't start. It is independent of Earshot's
 // schema, namespaces and search attributes. It is not for production.
 package devstack
 
+import "earshot/internal/devstack/process"
+
 // Report receives one line of progress per call, without a newline. Several goroutines may call it.
 // A nil Report is always allowed.
-type Report func(format string, args ...any)
-
-// say calls r unless it is nil.
-func (r Report) say(format string, args ...any) {
-	if r != nil {
-		r(format, args...)
-	}
-}
+type Report = process.Report

@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-faster/errors"
 
+	"earshot/internal/devstack/process"
 	"earshot/internal/needs"
 )
 
@@ -44,7 +45,7 @@ func installPostgres(ctx context.Context, report Report) error {
 	if err := permission(ctx); err != nil {
 		return err
 	}
-	report.say("no Postgres found, installing it with apt-get: this takes a minute or two")
+	report.Say("no Postgres found, installing it with apt-get: this takes a minute or two")
 	return aptInstall(ctx, report, needs.Named(postgresName).Debian)
 }
 
@@ -55,7 +56,7 @@ func Install(ctx context.Context, report Report, packages []string) error {
 	if !canInstall() {
 		return errors.Errorf("this can install packages only as root on Debian or Ubuntu; install these, or your system's counterparts: %s", list)
 	}
-	report.say("installing with apt-get: %s", list)
+	report.Say("installing with apt-get: %s", list)
 	return aptInstall(ctx, report, packages...)
 }
 
@@ -94,7 +95,7 @@ func aptGet(ctx context.Context, report Report, args ...string) error {
 	stopPulse := pulse(report, func() string { return "apt-get " + args[0] })
 	defer stopPulse()
 	if err := cmd.Run(); err != nil {
-		return errors.Wrapf(err, "run apt-get %s: %s", args[0], lastLines(output.String(), failureLines))
+		return errors.Wrapf(err, "run apt-get %s: %s", args[0], process.LastLines(output.String(), process.FailureLines))
 	}
 	return nil
 }
@@ -111,7 +112,7 @@ func pulse(report Report, action func() string) (stop func()) {
 			case <-done:
 				return
 			case <-tick.C:
-				report.say("%s is still running (%s)", action(), time.Since(began).Round(time.Second))
+				report.Say("%s is still running (%s)", action(), time.Since(began).Round(time.Second))
 			}
 		}
 	}()

@@ -46,7 +46,7 @@ func beParent(dir string) error {
 	if err != nil {
 		return err
 	}
-	state := parentState{Postgres: p.process.cmd.Process.Pid, Temporal: s.process.cmd.Process.Pid, URL: p.URL("postgres")}
+	state := parentState{Postgres: p.ID(), Temporal: s.ID(), URL: p.URL("postgres")}
 	if err := json.NewEncoder(os.Stdout).Encode(state); err != nil {
 		return err
 	}

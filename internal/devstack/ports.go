@@ -54,14 +54,14 @@ func FreePort(preferred int) (port int, moved bool, err error) {
 	return 0, false, errors.Errorf("no free port found between %d and %d", LowestPort, EphemeralPorts-1)
 }
 
-// choosePort is FreePort with a report when the port moved.
-func choosePort(preferred int, what string, report Report) (int, error) {
+// ChoosePort is FreePort with a report when the port moved.
+func ChoosePort(preferred int, what string, report Report) (int, error) {
 	port, moved, err := FreePort(preferred)
 	if err != nil {
 		return 0, errors.Wrapf(err, "choose a port for %s", what)
 	}
 	if moved {
-		report.say("port %d is taken, %s listens on %d", preferred, what, port)
+		report.Say("port %d is taken, %s listens on %d", preferred, what, port)
 	}
 	return port, nil
 }

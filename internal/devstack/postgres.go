@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"syscall"
@@ -13,6 +14,8 @@ import (
 	"github.com/go-faster/errors"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"earshot/internal/devstack/process"
 )
 
 const (
@@ -25,9 +28,6 @@ const (
 	// maxConnections is enough for test packages that run in parallel with a pool each. A slot
 	// costs only about 20 kB of shared memory.
 	maxConnections = 200
-	// startTries bounds the starts with a new port. Losing a port to another process is rare, and
-	// losing two in a row is practically impossible.
-	startTries = 3
 )
 
 // PostgresOptions configures a cluster.
@@ -43,104 +43,88 @@ type PostgresOptions struct {
 	// Password is the superuser's password of a new cluster. If it is empty, a random one is
 	// generated.
 	Password string
-	// Follow creates a new cluster as a hot standby of this one, which has to run and be durable.
-	Follow *Postgres
+	// Make creates the data of a new cluster in place of initdb. Data is an empty directory, and
+	// command prepares one of Postgres's programs with the cluster's user.
+	Make   func(data string, command func(program string, args ...string) *exec.Cmd) error
 	Report Report
 }
 
-// Postgres is a running cluster. It ends with this program.
+// Postgres is a running cluster. It ends with this program. Stop shuts it down: it ends the sessions
+// and writes the data, or ends immediately after 20 s. After that, and after Kill, the next start
+// recovers the data.
 type Postgres struct {
-	process  *child
+	*process.Process
+
 	port     int
 	password string
-	bin      binaries
+	programs string
 }
 
 // StartPostgres creates the cluster if there is none, starts it, and returns when it answers. Ctx
 // bounds only the start. The error names the programs that are missing, or quotes the end of the
 // log.
 func StartPostgres(ctx context.Context, o PostgresOptions) (*Postgres, error) {
-	dir, err := filepath.Abs(o.Dir)
+	dir, err := makeDir(o.Dir)
 	if err != nil {
-		return nil, errors.Wrap(err, "find the directory")
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, errors.Wrap(err, "make the directory")
+		return nil, err
 	}
 	o.Dir = dir
-	deadline := time.Now().Add(postgresReady)
-	for try := 1; ; try++ {
-		p, err := startPostgres(ctx, o)
-		if err == nil {
-			return p, nil
-		}
-		switch {
-		case ctx.Err() != nil:
-			return nil, errors.Wrap(ctx.Err(), "start Postgres")
-		case p == nil:
-			return nil, errors.Wrap(err, "start Postgres")
-		case p.process.logSays("address already in use") && try < startTries:
-			o.Port = 0
-		case p.process.logSays("pre-existing shared memory") && time.Now().Before(deadline):
-			// Backends of a killed server notice within moments that they are orphans. Until then
-			// they hold its memory.
-		default:
-			return nil, errors.Wrapf(err, "start Postgres (end of %s follows; to begin anew remove %s)\n%s",
-				p.Log(), o.Dir, Tail(p.Log(), failureLines))
-		}
-	}
-}
-
-// startPostgres tries once. On an error it also returns a Postgres if the process was started,
-// because its log contains the cause.
-func startPostgres(ctx context.Context, o PostgresOptions) (*Postgres, error) {
-	held, err := takeClaim(ctx, o.Dir, postgresName, syscall.SIGINT, o.Report)
+	p, deadline := &Postgres{}, time.Now().Add(postgresReady)
+	p.Process, err = process.Start(ctx, process.Server{
+		Name: postgresName, Title: "Postgres", Dir: dir,
+		Prepare: func(ctx context.Context) (process.Command, error) { return p.prepare(ctx, o) },
+		Ready:   p.ping, ReadyWithin: postgresReady,
+		Again: func(failed *process.Process) bool {
+			// Backends of a killed server notice within moments that they are orphans. Until then they
+			// hold its memory.
+			return failed.LogSays("pre-existing shared memory") && time.Now().Before(deadline)
+		},
+		Advice: "to begin anew remove " + dir,
+		// A fast shutdown ends sessions and writes a checkpoint. An immediate one does neither.
+		Signals: []syscall.Signal{syscall.SIGINT, syscall.SIGQUIT}, Grace: postgresGrace,
+		Report: o.Report,
+	})
 	if err != nil {
 		return nil, err
-	}
-	p, err := launchPostgres(ctx, o, held)
-	if err != nil {
-		held.release()
-		return nil, err
-	}
-	if err := p.process.awaitReady(ctx, postgresReady, p.ping); err != nil {
-		_ = p.Stop(ctx) // the error of the start is more useful
-		return p, err
 	}
 	return p, nil
 }
 
-func launchPostgres(ctx context.Context, o PostgresOptions, held *claim) (*Postgres, error) {
+// makeDir creates a server's directory and returns its absolute path.
+func makeDir(dir string) (string, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", errors.Wrap(err, "find the directory")
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", errors.Wrap(err, "make the directory")
+	}
+	return dir, nil
+}
+
+func (p *Postgres) prepare(ctx context.Context, o PostgresOptions) (process.Command, error) {
 	bin, err := findBinaries(ctx, madeBy(o.Dir), o.Report)
 	if err != nil {
-		return nil, err
+		return process.Command{}, err
 	}
 	c, err := openCluster(ctx, o.Dir, bin, o.Report)
 	if err != nil {
-		return nil, err
+		return process.Command{}, err
 	}
-	password, err := c.password(ctx, bin, o)
-	if err != nil {
-		return nil, err
+	if p.password, err = c.password(ctx, bin, o); err != nil {
+		return process.Command{}, err
 	}
-	port, err := choosePort(o.Port, "Postgres", o.Report)
-	if err != nil {
-		return nil, err
+	if p.port, err = ChoosePort(o.Port, "Postgres", o.Report); err != nil {
+		return process.Command{}, err
 	}
-	process, err := startChild(spec{
-		name: postgresName,
-		path: bin.postgres(),
-		dir:  "/", // the user may not be able to enter our directory
-		args: append([]string{"-D", c.data()}, settings(port, o.Durable)...),
-		env:  postgresEnv(),
-		log:  filepath.Join(o.Dir, postgresName+".log"),
-		user: c.user,
-		stop: syscall.SIGINT, // a fast shutdown: ends sessions, writes a checkpoint
-	}, held)
-	if err != nil {
-		return nil, err
-	}
-	return &Postgres{process: process, port: port, password: password, bin: bin}, nil
+	p.programs = bin.dir
+	return process.Command{
+		Path: bin.postgres(),
+		Args: append([]string{"-D", c.data()}, settings(p.port, o.Durable)...),
+		Env:  postgresEnv(),
+		Dir:  "/", // the user may not be able to enter our directory
+		User: c.user.credential(),
+	}, nil
 }
 
 // settings are passed on the command line and not in a file, so that each start can choose another
@@ -190,20 +174,10 @@ func (p *Postgres) URL(database string) string {
 }
 
 // Programs returns the directory of Postgres's programs of the same version, such as pg_dump.
-func (p *Postgres) Programs() string { return p.bin.dir }
+func (p *Postgres) Programs() string { return p.programs }
 
 // Port returns the cluster's port. It listens only on 127.0.0.1.
 func (p *Postgres) Port() int { return p.port }
-
-// Log returns the path of the server's log. The previous run's log is beside it with the suffix
-// ".old".
-func (p *Postgres) Log() string { return p.process.log }
-
-// Done returns a channel that is closed when the server has ended for any reason.
-func (p *Postgres) Done() <-chan struct{} { return p.process.done }
-
-// Used returns the processor time of a server that has ended.
-func (p *Postgres) Used() time.Duration { return p.process.used() }
 
 // CreateDatabase creates the database if it doesn't exist. If two callers run at the same time,
 // both succeed.
@@ -231,17 +205,6 @@ func (p *Postgres) CreateDatabase(ctx context.Context, name string) error {
 	}
 	return nil
 }
-
-// Stop shuts the cluster down: it ends the sessions, writes the data, and waits for the process. If
-// ctx ends first, or after 20 s, Stop shuts the server down immediately and returns an error. The
-// next start then recovers the data. Stopping twice is allowed.
-func (p *Postgres) Stop(ctx context.Context) error {
-	return p.process.stop(ctx, postgresGrace, syscall.SIGINT, syscall.SIGQUIT)
-}
-
-// Kill ends the server like kill -9 and waits for it. Its sessions notice by themselves that they
-// are orphans. The next start recovers the data.
-func (p *Postgres) Kill() { p.process.kill() }
 
 // ping requires an answer with the right password, so that another server on the port doesn't
 // count.

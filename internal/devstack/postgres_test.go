@@ -49,8 +49,7 @@ func TestAClusterWhosePostmasterWasKilledStartsAgain(t *testing.T) {
 	dir := reachableDir(t)
 	p := startPostgresIn(t, PostgresOptions{Dir: dir, Durable: true})
 	execute(t, p, noteDown)
-	require.NoError(t, p.process.cmd.Process.Kill())
-	<-p.Done()
+	p.Kill()
 
 	again := startPostgresIn(t, PostgresOptions{Dir: dir, Durable: true})
 	require.Equal(t, "kept", readNote(t, again.URL("postgres")))
@@ -165,9 +164,9 @@ func TestAServerHasAProcessGroupOfItsOwnSoThatCtrlCPassesIt(t *testing.T) {
 	tier.Needs(t, "postgres")
 	t.Parallel()
 	p := startPostgresIn(t, PostgresOptions{Dir: reachableDir(t)})
-	group, err := syscall.Getpgid(p.process.cmd.Process.Pid)
+	group, err := syscall.Getpgid(p.ID())
 	require.NoError(t, err)
-	require.Equal(t, p.process.cmd.Process.Pid, group)
+	require.Equal(t, p.ID(), group)
 }
 
 func TestAClusterMovesOutOfADirectoryThatPostgresCannotEnter(t *testing.T) {

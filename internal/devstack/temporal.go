@@ -18,6 +18,8 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/log"
+
+	"earshot/internal/devstack/process"
 )
 
 const (
@@ -82,98 +84,66 @@ type TemporalOptions struct {
 	Report    Report
 }
 
-// Temporal is a running dev server or temporal-server. It ends with this program.
+// Temporal is a running dev server. It ends with this program. Stop gives a server with a database
+// file 15 s to end. It kills a server without a file, which has nothing to save.
 type Temporal struct {
-	process *child
-	port    int
-	uiPort  int
-	durable bool
-	tls     *tls.Config // nil without TLS
+	*process.Process
+
+	port   int
+	uiPort int
 }
 
 // StartTemporal starts the server. It returns when all of its namespaces accept workflows and the
 // web UI answers. Ctx bounds only the start. The error quotes the end of the log.
 func StartTemporal(ctx context.Context, o TemporalOptions) (*Temporal, error) {
-	dir, err := filepath.Abs(o.Dir)
+	dir, err := makeDir(o.Dir)
 	if err != nil {
-		return nil, errors.Wrap(err, "find the directory")
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, errors.Wrap(err, "make the directory")
+		return nil, err
 	}
 	o.Dir = dir
-	for try := 1; ; try++ {
-		t, err := startTemporal(ctx, o)
-		if err == nil {
-			return t, nil
-		}
-		if ctx.Err() != nil {
-			return nil, errors.Wrap(ctx.Err(), "start Temporal")
-		}
-		if t == nil {
-			return nil, errors.Wrap(err, "start Temporal")
-		}
-		// The server also has internal listeners on ports that can't be chosen. Another start uses
-		// other ports.
-		if try == startTries || !t.process.logSays("address already in use") {
-			return nil, errors.Wrapf(err, "start Temporal (end of %s follows)\n%s", t.Log(), Tail(t.Log(), failureLines))
-		}
+	t := &Temporal{uiPort: Headless}
+	server := process.Server{
+		Name: temporalName, Title: "Temporal", Dir: dir,
+		// The server also has internal listeners on ports that can't be chosen. If one of them is
+		// taken, another start uses other ports.
+		Prepare: func(context.Context) (process.Command, error) { return t.prepare(o) },
+		Ready: func(ctx context.Context) error {
+			return t.ready(ctx, append([]string{defaultNamespace}, o.Namespaces...))
+		},
+		ReadyWithin: temporalReady,
+		Signals:     []syscall.Signal{syscall.SIGKILL}, Grace: temporalGrace,
+		Report: o.Report,
 	}
-}
-
-// startTemporal tries once. On an error it also returns a Temporal if the process was started,
-// because its log contains the cause.
-func startTemporal(ctx context.Context, o TemporalOptions) (*Temporal, error) {
-	held, err := takeClaim(ctx, o.Dir, temporalName, syscall.SIGINT, o.Report)
-	if err != nil {
+	if o.DatabaseFile {
+		server.Signals = []syscall.Signal{syscall.SIGINT}
+	}
+	if t.Process, err = process.Start(ctx, server); err != nil {
 		return nil, err
-	}
-	t, err := launchTemporal(o, held)
-	if err != nil {
-		held.release()
-		return nil, err
-	}
-	if err := t.awaitReady(ctx, temporalReady, append([]string{defaultNamespace}, o.Namespaces...)); err != nil {
-		_ = t.Stop(ctx) // the error of the start is more useful
-		return t, err
 	}
 	return t, nil
 }
 
-func launchTemporal(o TemporalOptions, held *claim) (*Temporal, error) {
-	t := &Temporal{durable: o.DatabaseFile, uiPort: Headless}
-	var err error
-	if t.port, err = choosePort(o.Port, "Temporal", o.Report); err != nil {
-		return nil, err
+func (t *Temporal) prepare(o TemporalOptions) (c process.Command, err error) {
+	if t.port, err = ChoosePort(o.Port, "Temporal", o.Report); err != nil {
+		return c, err
 	}
 	if o.UIPort != Headless {
-		if t.uiPort, err = choosePort(o.UIPort, "Temporal's web UI", o.Report); err != nil {
-			return nil, err
+		if t.uiPort, err = ChoosePort(o.UIPort, "Temporal's web UI", o.Report); err != nil {
+			return c, err
 		}
 	}
 	args, err := t.args(o)
 	if err != nil {
-		return nil, err
+		return c, err
 	}
-	env := temporalEnv(o.Dir)
+	env := TemporalEnv(o.Dir)
 	if o.DatabaseFile {
 		// Collect garbage when the heap has grown fivefold. The heap is small, and a collection
 		// takes processor time from the services on the same machine. Without a file the heap is
 		// large: the namespaces of a test run would take 5 GB.
 		env = append(env, "GOGC=400")
 	}
-	t.process, err = startChild(spec{
-		name: temporalName,
-		path: o.Binary,
-		args: args,
-		env:  env,
-		log:  filepath.Join(o.Dir, temporalName+".log"),
-		stop: syscall.SIGINT,
-	}, held)
-	if err != nil {
-		return nil, err
-	}
-	return t, nil
+	return process.Command{Path: o.Binary, Args: args, Env: env}, nil
 }
 
 // args sets every port that can be set. By default the server takes ports from the ephemeral range.
@@ -185,7 +155,7 @@ func (t *Temporal) args(o TemporalOptions) ([]string, error) {
 		"--log-level", "warn",
 	}
 	for _, flag := range []string{"--http-port", "--metrics-port"} {
-		port, err := choosePort(0, flag, o.Report)
+		port, err := ChoosePort(0, flag, o.Report)
 		if err != nil {
 			return nil, err
 		}
@@ -212,9 +182,9 @@ func (t *Temporal) args(o TemporalOptions) ([]string, error) {
 	return append(args, o.ExtraArgs...), nil
 }
 
-// temporalEnv removes variables that would affect the CLI from the caller's environment: TEMPORAL_…
-// variables and the settings in the user's home.
-func temporalEnv(home string) []string {
+// TemporalEnv returns the environment for one of Temporal's programs, with the given home. It lacks
+// the caller's TEMPORAL_… variables and configuration, which would affect the program.
+func TemporalEnv(home string) []string {
 	var env []string
 	for _, pair := range os.Environ() {
 		name, _, _ := strings.Cut(pair, "=")
@@ -236,62 +206,39 @@ func (t *Temporal) UIURL() string {
 	return "http://" + hostPort(t.uiPort)
 }
 
-// Log returns the path of the server's log. The previous run's log is beside it with the suffix
-// ".old".
-func (t *Temporal) Log() string { return t.process.log }
-
-// Done returns a channel that is closed when the server has ended for any reason.
-func (t *Temporal) Done() <-chan struct{} { return t.process.done }
-
-// Stop ends the server and waits for it. A server with a database file gets 15 s to stop, or until
-// ctx ends. After that Stop kills it and returns an error. A server without a file has nothing to
-// save, so Stop kills it immediately. Stopping twice is allowed.
-func (t *Temporal) Stop(ctx context.Context) error {
-	if !t.durable {
-		return t.process.stop(ctx, killWait, syscall.SIGKILL)
-	}
-	return t.process.stop(ctx, temporalGrace, syscall.SIGINT)
-}
-
-// Used returns the processor time of a server that has ended.
-func (t *Temporal) Used() time.Duration { return t.process.used() }
-
-// Kill ends the server like kill -9 and waits for it.
-func (t *Temporal) Kill() { t.process.kill() }
-
-// client returns a client without a log.
-func (t *Temporal) client() (client.Client, error) {
-	c, err := client.NewLazyClient(client.Options{
-		HostPort:          t.Address(),
-		Logger:            log.NewStructuredLogger(slog.New(slog.DiscardHandler)),
-		ConnectionOptions: client.ConnectionOptions{TLS: t.tls},
-	})
-	if err != nil {
-		return nil, errors.Wrap(err, "make a client")
-	}
-	return c, nil
-}
-
-func (t *Temporal) awaitReady(ctx context.Context, limit time.Duration, namespaces []string) error {
-	c, err := t.client()
-	if err != nil {
+func (t *Temporal) ready(ctx context.Context, namespaces []string) error {
+	if err := TemporalReady(ctx, t.Address(), nil, namespaces); err != nil {
 		return err
 	}
-	defer c.Close()
-	return t.process.awaitReady(ctx, limit, func(ctx context.Context) error {
-		if _, err := c.CheckHealth(ctx, nil); err != nil {
-			return errors.Wrap(err, "check health")
+	for _, name := range namespaces {
+		if err := t.uiReady(ctx, name); err != nil {
+			return err
 		}
-		for _, name := range namespaces {
-			if err := namespaceReady(ctx, c.WorkflowService(), name); err != nil {
-				return err
-			}
-			if err := t.uiReady(ctx, name); err != nil {
-				return err
-			}
-		}
-		return nil
+	}
+	return nil
+}
+
+// TemporalReady returns nil if the server at the address accepts workflows in all of the namespaces.
+// Nil connects without TLS.
+func TemporalReady(ctx context.Context, address string, encryption *tls.Config, namespaces []string) error {
+	c, err := client.NewLazyClient(client.Options{
+		HostPort:          address,
+		Logger:            log.NewStructuredLogger(slog.New(slog.DiscardHandler)),
+		ConnectionOptions: client.ConnectionOptions{TLS: encryption},
 	})
+	if err != nil {
+		return errors.Wrap(err, "make a client")
+	}
+	defer c.Close()
+	if _, err := c.CheckHealth(ctx, nil); err != nil {
+		return errors.Wrap(err, "check health")
+	}
+	for _, name := range namespaces {
+		if err := namespaceReady(ctx, c.WorkflowService(), name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // namespaceReady describes a workflow that doesn't exist. The right answer requires that the

@@ -18,48 +18,41 @@ import (
 	"github.com/go-faster/errors"
 	"github.com/gofrs/flock"
 	"golang.org/x/mod/semver"
+
+	"earshot/internal/devstack/process"
 )
 
 const (
-	cliModule    = "github.com/temporalio/cli"
-	serverModule = "go.temporal.io/server"
-	cliPackage   = cliModule + "/cmd/temporal"
+	cliModule = "github.com/temporalio/cli"
 	// buildLockPoll is the polling interval for another program's build, which takes minutes.
 	buildLockPoll = 200 * time.Millisecond
 	// buildStopWait is the time for an interrupted build to end its compilers.
 	buildStopWait = 10 * time.Second
 )
 
-// program is one of Temporal's programs, built from tools/go.mod.
-type program struct {
-	name, title, pkg string
-	// modules determine the version of the program. A new version of any other module in
+// TemporalProgram is one of Temporal's programs, built from tools/go.mod.
+type TemporalProgram struct {
+	// Name is the file name, and Title the name in reports.
+	Name, Title string
+	// Package is the path of its main package.
+	Package string
+	// Modules determine the version of the program. A new version of any other module in
 	// tools/go.mod doesn't cause a rebuild.
-	modules []string
-	// takes describes the duration of the first build, and instead an alternative for users without
+	Modules []string
+	// Takes describes the duration of the first build, and Instead an alternative for users without
 	// Go.
-	takes, instead string
+	Takes, Instead string
 }
 
-// cliModules determine the version of the dev server.
-var cliModules = []string{cliModule, "github.com/temporalio/ui-server/v2", serverModule}
+// TemporalServer is the module of Temporal's server, whose version is in the name of a built program.
+const TemporalServer = "go.temporal.io/server"
 
-var (
-	cliProgram = program{
-		name: temporalName, title: "the Temporal CLI", pkg: cliPackage, modules: cliModules,
-		takes:   "2 to 6 minutes on two cores",
-		instead: ", or put a temporal CLI on the PATH (https://docs.temporal.io/cli)",
-	}
-	// These two share most of their packages with the CLI, so they take only seconds after it.
-	serverProgram = program{
-		name: serverName, title: serverName, pkg: serverModule + "/cmd/server", modules: []string{serverModule},
-		takes: "some seconds, or minutes where the Temporal CLI wasn't built from here",
-	}
-	sqlToolProgram = program{
-		name: "temporal-sql-tool", title: "temporal-sql-tool", pkg: serverModule + "/cmd/tools/sql",
-		modules: []string{serverModule}, takes: serverProgram.takes,
-	}
-)
+var cliProgram = TemporalProgram{
+	Name: temporalName, Title: "the Temporal CLI", Package: cliModule + "/cmd/temporal",
+	Modules: []string{cliModule, "github.com/temporalio/ui-server/v2", TemporalServer},
+	Takes:   "2 to 6 minutes on two cores",
+	Instead: ", or put a temporal CLI on the PATH (https://docs.temporal.io/cli)",
+}
 
 // TemporalBinary returns the path of a temporal CLI. It prefers the one on the PATH, if its server
 // is at least as new as in tools/go.mod of the repository at root. Otherwise it builds one from
@@ -70,19 +63,19 @@ var (
 func TemporalBinary(ctx context.Context, root string, report Report) (string, error) {
 	path, err := exec.LookPath(temporalName)
 	if err != nil {
-		return builtCLI(ctx, root, report)
+		return cliProgram.Built(ctx, root, report)
 	}
 	wanted, err := cliProgram.versions(toolsMod(root))
 	if err != nil {
 		return "", err
 	}
 	said, err := exec.CommandContext(ctx, path, "--version").Output()
-	if err == nil && supported(string(said), wanted[serverModule]) {
-		report.say("using %s", path)
+	if err == nil && supported(string(said), wanted[TemporalServer]) {
+		report.Say("using %s", path)
 		return path, nil
 	}
-	report.say("%s is not used: Temporal %s or a later one of the same major version is needed", path, wanted[serverModule])
-	return builtCLI(ctx, root, report)
+	report.Say("%s is not used: Temporal %s or a later one of the same major version is needed", path, wanted[TemporalServer])
+	return cliProgram.Built(ctx, root, report)
 }
 
 var serverPattern = regexp.MustCompile(`Server (\d+\.\d+\.\d+)`)
@@ -98,30 +91,9 @@ func supported(said, wanted string) bool {
 	return semver.Major(has) == semver.Major(wanted) && semver.Compare(has, wanted) >= 0
 }
 
-// TemporalPrograms are the paths of the programs of a production server.
-type TemporalPrograms struct {
-	Server, SQLTool string
-}
-
-// TemporalServerPrograms returns temporal-server and temporal-sql-tool of the version in
-// tools/go.mod of the repository at root. It first builds those that are missing in the user's
-// cache directory. It ignores programs on the PATH, because their schema version is unknown.
-func TemporalServerPrograms(ctx context.Context, root string, report Report) (p TemporalPrograms, err error) {
-	if p.Server, err = serverProgram.built(ctx, root, report); err != nil {
-		return p, err
-	}
-	p.SQLTool, err = sqlToolProgram.built(ctx, root, report)
-	return p, err
-}
-
-// builtCLI is TemporalBinary without the search on the PATH.
-func builtCLI(ctx context.Context, root string, report Report) (string, error) {
-	return cliProgram.built(ctx, root, report)
-}
-
-// built returns the path of the program in the user's cache directory and builds it first if it is
-// missing.
-func (p program) built(ctx context.Context, root string, report Report) (string, error) {
+// Built returns the path of the program in the user's cache directory. It builds the program first if
+// it is missing. Root is the repository with tools/go.mod.
+func (p TemporalProgram) Built(ctx context.Context, root string, report Report) (string, error) {
 	cache, err := CacheDir()
 	if err != nil {
 		return "", err
@@ -131,33 +103,33 @@ func (p program) built(ctx context.Context, root string, report Report) (string,
 		return "", err
 	}
 	if err := p.link(binary, root); err != nil {
-		report.say("%v", err) // a missing link only inconveniences users at a terminal
+		report.Say("%v", err) // a missing link only inconveniences users at a terminal
 	}
 	return binary, nil
 }
 
 // link links the program into .earshot/bin of the repository at root, under its own name. The
 // recipes of docs/operating.md use it there.
-func (p program) link(binary, root string) error {
-	path := filepath.Join(root, ".earshot", "bin", p.name)
+func (p TemporalProgram) link(binary, root string) error {
+	path := filepath.Join(root, ".earshot", "bin", p.Name)
 	if to, err := os.Readlink(path); err == nil && to == binary {
 		return nil
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return errors.Wrapf(err, "link %s", p.title)
+		return errors.Wrapf(err, "link %s", p.Title)
 	}
 	// A rename is atomic, because other programs may create the link at the same time.
 	fresh := path + "." + rand.Text()
 	if err := os.Symlink(binary, fresh); err != nil {
-		return errors.Wrapf(err, "link %s", p.title)
+		return errors.Wrapf(err, "link %s", p.Title)
 	}
 	if err := os.Rename(fresh, path); err != nil {
-		return errors.Wrapf(err, "link %s", p.title)
+		return errors.Wrapf(err, "link %s", p.Title)
 	}
 	return nil
 }
 
-func (p program) builtIn(ctx context.Context, cache, root string, report Report) (string, error) {
+func (p TemporalProgram) builtIn(ctx context.Context, cache, root string, report Report) (string, error) {
 	root, err := filepath.Abs(root)
 	if err != nil {
 		return "", errors.Wrap(err, "find the repository")
@@ -171,7 +143,7 @@ func (p program) builtIn(ctx context.Context, cache, root string, report Report)
 		return binary, nil
 	}
 	if err := os.MkdirAll(cache, 0o755); err != nil {
-		return "", errors.Wrapf(err, "make the directory for %s", p.title)
+		return "", errors.Wrapf(err, "make the directory for %s", p.Title)
 	}
 	unlock, err := lockBuild(ctx, cache, report)
 	if err != nil {
@@ -199,19 +171,19 @@ func CacheDir() (string, error) {
 func toolsMod(root string) string { return filepath.Join(root, "tools", "go.mod") }
 
 // file returns the file name of the program, which is different for each set of versions.
-func (p program) file(versions map[string]string) string {
+func (p TemporalProgram) file(versions map[string]string) string {
 	sum := sha256.New()
-	for _, module := range p.modules {
+	for _, module := range p.Modules {
 		fmt.Fprintln(sum, module, versions[module])
 	}
-	return fmt.Sprintf("%s-%s-%x", p.name, versions[serverModule], sum.Sum(nil)[:4])
+	return fmt.Sprintf("%s-%s-%x", p.Name, versions[TemporalServer], sum.Sum(nil)[:4])
 }
 
 // versions reads the versions of the program's modules from the go.mod at path.
-func (p program) versions(path string) (map[string]string, error) {
+func (p TemporalProgram) versions(path string) (map[string]string, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, errors.Wrapf(err, "read the wanted version of %s", p.title)
+		return nil, errors.Wrapf(err, "read the wanted version of %s", p.Title)
 	}
 	all := map[string]string{}
 	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
@@ -221,7 +193,7 @@ func (p program) versions(path string) (map[string]string, error) {
 		}
 	}
 	wanted := map[string]string{}
-	for _, module := range p.modules {
+	for _, module := range p.Modules {
 		if all[module] == "" {
 			return nil, errors.Errorf("%s does not require %s", path, module)
 		}
@@ -236,7 +208,7 @@ func lockBuild(ctx context.Context, dir string, report Report) (unlock func(), e
 	lock := flock.New(filepath.Join(dir, temporalName+".lock"))
 	locked, err := lock.TryLock()
 	if err == nil && !locked {
-		report.say("another program builds Temporal, waiting for it")
+		report.Say("another program builds Temporal, waiting for it")
 		stopPulse := pulse(report, func() string { return "the other program's build" })
 		defer stopPulse()
 		_, err = lock.TryLockContext(ctx, buildLockPoll)
@@ -247,11 +219,11 @@ func lockBuild(ctx context.Context, dir string, report Report) (unlock func(), e
 	return func() { _ = lock.Close() }, nil
 }
 
-func (p program) build(ctx context.Context, root, binary string, report Report) error {
+func (p TemporalProgram) build(ctx context.Context, root, binary string, report Report) error {
 	if _, err := exec.LookPath("go"); err != nil {
-		return errors.Wrapf(err, "build %s: install Go%s", p.title, p.instead)
+		return errors.Wrapf(err, "build %s: install Go%s", p.Title, p.Instead)
 	}
-	report.say("building %s from tools/go.mod: the first time this takes %s", p.title, p.takes)
+	report.Say("building %s from tools/go.mod: the first time this takes %s", p.Title, p.Takes)
 	fresh := binary + ".new" // a killed build must not leave a partial binary in place
 	goTool := func(args ...string) *exec.Cmd {
 		cmd := exec.CommandContext(ctx, "go", args...)
@@ -266,17 +238,17 @@ func (p program) build(ctx context.Context, root, binary string, report Report) 
 	stopPulse := pulse(report, output.progress)
 	defer stopPulse()
 	// If this fails, the build fails too and explains the reason.
-	packages, _ := goTool("list", "-deps", p.pkg).Output()
+	packages, _ := goTool("list", "-deps", p.Package).Output()
 	output.all.Store(int64(bytes.Count(packages, []byte("\n"))))
-	cmd := goTool("build", "-v", "-o", fresh, p.pkg)
+	cmd := goTool("build", "-v", "-o", fresh, p.Package)
 	cmd.Stdout, cmd.Stderr = &output, &output
 	if err := cmd.Run(); err != nil {
-		return errors.Wrapf(err, "build %s: %s", p.title, lastLines(output.rest.String(), failureLines))
+		return errors.Wrapf(err, "build %s: %s", p.Title, process.LastLines(output.rest.String(), process.FailureLines))
 	}
 	if err := os.Rename(fresh, binary); err != nil {
-		return errors.Wrapf(err, "put %s in place", p.title)
+		return errors.Wrapf(err, "put %s in place", p.Title)
 	}
-	report.say("built %s in %s", p.title, time.Since(began).Round(time.Second))
+	report.Say("built %s in %s", p.Title, time.Since(began).Round(time.Second))
 	return nil
 }
 

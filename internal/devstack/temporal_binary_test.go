@@ -17,9 +17,9 @@ import (
 func fakeRepository(t *testing.T, version, mainSource string) (root string) {
 	t.Helper()
 	root = t.TempDir()
-	mod := "module earshot/tools\n\ngo 1.26\n\ntool " + cliPackage + "\n\n"
+	mod := "module earshot/tools\n\ngo 1.26\n\ntool " + cliProgram.Package + "\n\n"
 	imports := ""
-	for i, module := range cliModules {
+	for i, module := range cliProgram.Modules {
 		dir := fmt.Sprintf("module%d", i)
 		moduleVersion := "v1.0.0"
 		switch {
@@ -113,5 +113,5 @@ func TestTheRepositorysToolsNameEveryModuleThatDecidesAboutABuild(t *testing.T) 
 	t.Parallel()
 	wanted, err := cliProgram.versions(toolsMod(repository()))
 	require.NoError(t, err)
-	require.Len(t, wanted, len(cliModules))
+	require.Len(t, wanted, len(cliProgram.Modules))
 }

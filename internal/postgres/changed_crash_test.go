@@ -13,6 +13,7 @@ import (
 	"earshot/internal/page"
 	"earshot/internal/postgres"
 	"earshot/internal/testkit/fixture"
+	"earshot/internal/testkit/production"
 	"earshot/internal/testkit/tier"
 )
 
@@ -80,7 +81,9 @@ func TestAStandbyDoesNotSayWhichChangesAreSettled(t *testing.T) {
 	require.NoError(t, primary.CreateDatabase(t.Context(), "followed"))
 	_, err := migrate.Up(t.Context(), fixture.Open(t, primary.URL("followed")))
 	require.NoError(t, err)
-	standby := durable(t, devstack.PostgresOptions{Dir: ownDir(t), Follow: primary})
+	following, err := production.Following(primary, devstack.PostgresOptions{Dir: ownDir(t)})
+	require.NoError(t, err)
+	standby := durable(t, following)
 	_, err = page.ReadChanges(t.Context(), fixture.Open(t, standby.URL("followed")))
 	require.True(t, postgres.Unavailable(err), "%v", err)
 }

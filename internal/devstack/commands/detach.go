@@ -1,0 +1,159 @@
+package commands
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+
+	"github.com/go-faster/errors"
+
+	"earshot/internal/devstack/process"
+	"earshot/internal/devstack/statedir"
+)
+
+// detachPause is the interval for polling a background process. It is short so that output appears
+// smoothly; one poll costs microseconds.
+const detachPause = 50 * time.Millisecond
+
+// Started is a stack that runs in the background.
+type Started struct {
+	Running
+	// Already reports that it ran before.
+	Already bool
+	// TemporalUIURL, EnvFile and LogFile lead to Temporal's web UI, the API keys and the log.
+	TemporalUIURL, EnvFile, LogFile string
+}
+
+// UpDetached returns when the stack of the directory answers. It starts the stack in the background
+// unless one runs already. Command is a detached `up` of the same directory.
+func UpDetached(ctx context.Context, o Options, command *exec.Cmd) (s Started, err error) {
+	d := o.Dir
+	holder, err := findRunning(d)
+	if err != nil {
+		return s, err
+	}
+	if holder != nil && o.Demo {
+		return s, errors.Errorf("this stack runs already (%s). Stop it with `%s`, then start it with --demo", holder, d.Command("down"))
+	}
+	if holder == nil {
+		holder, err = startDetached(ctx, d, o.Out, command)
+	} else {
+		s.Already = true
+		holder, err = awaitHolder(ctx, d, holder, o.Out)
+	}
+	if err != nil {
+		return s, err
+	}
+	env, err := statedir.ReadEnv(d.DevEnv())
+	if err != nil {
+		return s, err
+	}
+	s.Running, s.TemporalUIURL, s.EnvFile, s.LogFile = *holder, env[uiURLVariable], d.DevEnv(), serviceLog(d)
+	return s, nil
+}
+
+// awaitHolder waits until a stack that runs already answers.
+func awaitHolder(ctx context.Context, d statedir.Dir, holder *Running, said io.Writer) (*Running, error) {
+	if holder.BaseURL == "" {
+		fmt.Fprintf(said, "Process %d is starting this stack, or stopping it; waiting\n", holder.PID)
+	}
+	for holder.BaseURL == "" {
+		if err := pause(ctx); err != nil {
+			return nil, err
+		}
+		next, err := findRunning(d)
+		if err != nil {
+			return nil, err
+		}
+		if next == nil {
+			return nil, errors.Errorf("process %d has ended; start the stack again", holder.PID)
+		}
+		holder = next
+	}
+	fmt.Fprintf(said, "This stack runs already: %s (process %d). %s\n", holder.BaseURL, holder.PID,
+		"Keys and addresses stand in "+statedir.ShortPath(d.DevEnv()))
+	return holder, nil
+}
+
+// startDetached starts the command in a new session and prints its output until the stack answers.
+// It returns an error if the process ends first. It stops the process when ctx ends.
+func startDetached(ctx context.Context, d statedir.Dir, said io.Writer, cmd *exec.Cmd) (*Running, error) {
+	if err := d.Make(); err != nil {
+		return nil, err
+	}
+	log, err := process.NewLog(upLog(d))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = log.Close() }() // the child has its own handle
+	cmd.Stdout, cmd.Stderr = log, log
+	// A new session protects the process from Ctrl-C and from the end of the terminal.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	shown, err := os.Open(upLog(d))
+	if err != nil {
+		return nil, errors.Wrap(err, "follow the start")
+	}
+	defer func() { _ = shown.Close() }()
+	if err := cmd.Start(); err != nil {
+		return nil, errors.Wrap(err, "start in the background")
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = cmd.Wait() // its output has the reason
+	}()
+	holder, err := follow(ctx, d, shown, said, ended)
+	if err != nil {
+		_ = cmd.Process.Signal(syscall.SIGTERM) // fails only if the process has ended
+		<-ended
+		_, _ = io.Copy(said, shown)
+	}
+	if errors.Is(err, errInterrupted) {
+		return nil, errors.New("interrupted; the stack is stopped")
+	}
+	return holder, err
+}
+
+// follow prints the log until the stack answers or its process ends.
+func follow(ctx context.Context, d statedir.Dir, log io.Reader, said io.Writer, ended <-chan struct{}) (*Running, error) {
+	for {
+		over := false
+		select {
+		case <-ended:
+			over = true
+		default:
+		}
+		holder, err := findRunning(d)
+		if err != nil {
+			return nil, err
+		}
+		// Now the log contains all output from before the answer or the end of the process.
+		if _, err := io.Copy(said, log); err != nil {
+			return nil, errors.Wrap(err, "show the start")
+		}
+		switch {
+		case over:
+			return nil, errors.Errorf("the stack did not start; its output is also in %s", statedir.ShortPath(upLog(d)))
+		case holder != nil && holder.BaseURL != "":
+			return holder, nil
+		}
+		if err := pause(ctx); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func pause(ctx context.Context) error {
+	timer := time.NewTimer(detachPause)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return errInterrupted
+	case <-timer.C:
+		return nil
+	}
+}

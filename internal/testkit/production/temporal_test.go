@@ -1,0 +1,90 @@
+package production
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+
+	"earshot/internal/devstack"
+	"earshot/internal/testkit/tier"
+)
+
+// startServerIn starts a temporal-server that ends with the test.
+func startServerIn(t *testing.T, o TemporalOptions) *Temporal {
+	t.Helper()
+	o.Report = t.Logf
+	s, err := StartTemporal(t.Context(), o)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Stop(context.Background())) })
+	return s
+}
+
+func dial(t *testing.T, s *Temporal, namespace string) client.Client {
+	t.Helper()
+	c, err := client.DialContext(t.Context(), client.Options{
+		HostPort: s.Address(), Namespace: namespace, Logger: log.NewStructuredLogger(slog.New(slog.DiscardHandler)),
+	})
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	return c
+}
+
+func greet(_ workflow.Context, name string) (string, error) { return "hello " + name, nil }
+
+func TestATemporalServerKeepsItsRunsInPostgresOverAKill(t *testing.T) {
+	tier.Slow(t, "builds and starts temporal-server")
+	t.Parallel()
+	programs, err := BuildPrograms(t.Context(), repository, t.Logf)
+	require.NoError(t, err)
+	p := startPostgresIn(t, devstack.PostgresOptions{Dir: reachableDir(t), Durable: true})
+	o := TemporalOptions{
+		Dir: t.TempDir(), Programs: programs, Database: p.URL("postgres"), Namespaces: []string{"default", "other"},
+	}
+	s := startServerIn(t, o)
+	address := s.Address()
+	for _, namespace := range o.Namespaces {
+		_, err := dial(t, s, namespace).ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: "greeting", TaskQueue: "greetings"}, greet, namespace)
+		require.NoError(t, err)
+	}
+	s.Kill()
+
+	s = startServerIn(t, o)
+	require.Equal(t, address, s.Address(), "clients find it where it was")
+	for _, namespace := range o.Namespaces {
+		c := dial(t, s, namespace)
+		w := worker.New(c, "greetings", worker.Options{})
+		w.RegisterWorkflow(greet)
+		require.NoError(t, w.Start())
+		t.Cleanup(w.Stop)
+		var greeting string
+		require.NoError(t, c.GetWorkflow(t.Context(), "greeting", "").Get(t.Context(), &greeting))
+		require.Equal(t, "hello "+namespace, greeting)
+	}
+}
+
+func TestATemporalServerWithoutItsPostgresSaysSo(t *testing.T) {
+	t.Parallel()
+	port, _, err := devstack.FreePort(0)
+	require.NoError(t, err)
+	_, err = StartTemporal(t.Context(), TemporalOptions{
+		Dir: t.TempDir(), Database: "postgres://postgres:hidden@127.0.0.1:" + strconv.Itoa(port) + "/postgres?sslmode=disable",
+	})
+	require.ErrorContains(t, err, "connect to Temporal's Postgres")
+	require.NotContains(t, err.Error(), "hidden")
+}
+
+func TestComposeAndTheHarnessUseTheSameTemporalConfiguration(t *testing.T) {
+	t.Parallel()
+	composes, err := os.ReadFile(filepath.Join(repository, "deploy", "temporal", "dynamicconfig.yaml"))
+	require.NoError(t, err)
+	require.Equal(t, string(serverDynamicConfig), string(composes))
+}
