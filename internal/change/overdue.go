@@ -12,14 +12,14 @@ import (
 	"earshot/internal/publicid"
 )
 
-// Overdue reads a page of overdue rows for a sweep. The query returns the id, the organization and the
-// time of each row. Its parameters are the grace in seconds, the time and the id of the place behind which
-// the page begins, and the number of rows. The task is for the text of an error.
+// Overdue reads a page of overdue rows of all organizations for a sweep. The query returns the id, the
+// organization and the time of each row. Its parameters are the grace in seconds, the time and the id of
+// the place behind which the page begins, and the number of rows.
 func Overdue[ID interface{ UUID() uuid.UUID }](
-	ctx context.Context, s *postgres.DB, task, query string, grace time.Duration, after jobs.Overdue, limit int,
+	ctx context.Context, rows postgres.Across, query string, grace time.Duration, after jobs.Overdue, limit int,
 	run func(id ID, of publicid.Organization) jobs.Request,
 ) ([]jobs.Overdue, error) {
-	return postgres.CollectAcross(ctx, s.Across(task), query, func(row pgx.CollectableRow) (o jobs.Overdue, err error) {
+	return postgres.CollectAcross(ctx, rows, query, func(row pgx.CollectableRow) (o jobs.Overdue, err error) {
 		var (
 			id ID
 			of publicid.Organization

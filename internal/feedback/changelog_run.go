@@ -79,5 +79,5 @@ WHERE state = 'scheduled' AND published_at <= now() - make_interval(secs => $1) 
 ORDER BY published_at, id LIMIT $4`
 
 func (s *Service) overdueEntries(ctx context.Context, grace time.Duration, after jobs.Overdue, limit int) ([]jobs.Overdue, error) {
-	return change.Overdue(ctx, s.store, "find overdue changelog entries", overdueEntriesSQL, grace, after, limit, PublishRun)
+	return change.Overdue(ctx, s.store.Across("find overdue changelog entries"), overdueEntriesSQL, grace, after, limit, PublishRun)
 }

@@ -62,7 +62,7 @@ func TestAQueryThatFailsInTheRoundTripOfBEGINReturnsItsError(t *testing.T) {
 			return err
 		},
 		"posts": func(tx *db.Tx) error {
-			_, err := feedback.LockVotables(ctx, tx, []publicid.Post{publicid.NewPost()}, false)
+			_, err := feedback.KeepPostPlaces(ctx, tx, []feedback.PostSlug{{Board: publicid.NewBoard(), Slug: "x"}}, nil, false)
 			return err
 		},
 	}

@@ -11,6 +11,7 @@ import (
 	"earshot/ent/db/board"
 	"earshot/ent/db/migrate"
 	"earshot/internal/postgres"
+	"earshot/internal/publicid"
 	"earshot/internal/testkit"
 	"earshot/internal/testkit/fixture"
 )
@@ -228,4 +229,36 @@ func TestTheInnerLimitCounts(t *testing.T) {
 	n, err := s.Client().Board.Query().Count(s.Across("a test").Context(outsider))
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
+}
+
+func TestTheOrganizationOfARowIsFoundByItsID(t *testing.T) {
+	t.Parallel()
+	s := testkit.Store(t)
+	r := fixture.Seed(t, s)
+	ctx, _ := fixture.NewOrganization(t, s)
+	found, err := postgres.InOrganizationOf(ctx, s, r.Webhook)
+	require.NoError(t, err)
+	require.Equal(t, r.Webhook, s.Client().Webhook.Query().OnlyX(found).ID)
+	for kind, look := range map[string]func() (context.Context, error){
+		"an API key": func() (context.Context, error) { return postgres.InOrganizationOf(ctx, s, publicid.NewAPIKey()) },
+		"a changelog entry": func() (context.Context, error) {
+			return postgres.InOrganizationOf(ctx, s, publicid.NewChangelogEntry())
+		},
+		"a backfill": func() (context.Context, error) {
+			return postgres.InOrganizationOf(ctx, s, publicid.NewContactBackfill())
+		},
+		"a delivery":     func() (context.Context, error) { return postgres.InOrganizationOf(ctx, s, publicid.NewDelivery()) },
+		"an interaction": func() (context.Context, error) { return postgres.InOrganizationOf(ctx, s, publicid.NewInteraction()) },
+		"a recovery":     func() (context.Context, error) { return postgres.InOrganizationOf(ctx, s, publicid.NewRecovery()) },
+		"a data-subject request": func() (context.Context, error) {
+			return postgres.InOrganizationOf(ctx, s, publicid.NewSubjectRequest())
+		},
+		"a webhook": func() (context.Context, error) { return postgres.InOrganizationOf(ctx, s, publicid.NewWebhook()) },
+	} {
+		t.Run(kind+" that doesn't exist", func(t *testing.T) {
+			t.Parallel()
+			_, err := look()
+			require.True(t, db.IsNotFound(err), "%v", err)
+		})
+	}
 }

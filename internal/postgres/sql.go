@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/go-faster/errors"
@@ -40,6 +41,10 @@ func (d *DB) Query(ctx context.Context, query string, args ...any) (pgx.Rows, er
 	if err != nil {
 		return nil, err
 	}
+	return d.query(ctx, query, args...)
+}
+
+func (d *DB) query(ctx context.Context, query string, args ...any) (pgx.Rows, error) {
 	conn, err := d.acquire(ctx)
 	if err != nil {
 		return nil, err
@@ -67,6 +72,14 @@ func (b *borrowed) Next() bool {
 	return false
 }
 
+func (b *borrowed) Scan(destinations ...any) error {
+	err := b.Rows.Scan(destinations...)
+	if err != nil {
+		b.Close()
+	}
+	return err
+}
+
 func (b *borrowed) Close() {
 	b.Rows.Close()
 	if b.conn != nil {
@@ -78,9 +91,20 @@ func (b *borrowed) Close() {
 // QueryRow reads one row into the destinations. It returns pgx.ErrNoRows if there is none.
 func (d *DB) QueryRow(ctx context.Context, destinations []any, query string, args ...any) error {
 	rows, err := d.Query(ctx, query, args...)
-	if err != nil {
-		return err
+	return firstRow{rows, err}.Scan(destinations...)
+}
+
+// firstRow is a pgx.Row.
+type firstRow struct {
+	rows pgx.Rows
+	err  error
+}
+
+func (r firstRow) Scan(destinations ...any) error {
+	if r.err != nil {
+		return r.err
 	}
+	rows := r.rows
 	defer rows.Close()
 	if !rows.Next() {
 		if err := rows.Err(); err != nil {
@@ -163,23 +187,29 @@ type Across struct {
 // CollectAcross.
 func (d *DB) Across(reason string) Across { return Across{d, reason} }
 
-// Query runs a query.
+// Query runs a query. It waits for a connection no longer than ConnectionTimeout, as the other methods
+// do.
 func (a Across) Query(ctx context.Context, query string, args ...any) (pgx.Rows, error) {
-	return a.db.pool.Query(ctx, query, args...)
+	return a.db.query(ctx, query, args...)
 }
 
 // QueryRow runs a query with one row.
 func (a Across) QueryRow(ctx context.Context, query string, args ...any) pgx.Row {
-	return a.db.pool.QueryRow(ctx, query, args...)
+	rows, err := a.Query(ctx, query, args...)
+	return firstRow{rows, err}
 }
 
 // Exec runs a statement.
 func (a Across) Exec(ctx context.Context, statement string, args ...any) (pgconn.CommandTag, error) {
-	return a.db.pool.Exec(ctx, statement, args...)
+	conn, err := a.db.acquire(ctx)
+	if err != nil {
+		return pgconn.CommandTag{}, err
+	}
+	defer conn.Release()
+	return conn.Exec(ctx, statement, args...)
 }
 
-// SendBatch sends statements in one round trip. It waits for a connection no longer than
-// ConnectionTimeout.
+// SendBatch sends statements in one round trip.
 func (a Across) SendBatch(ctx context.Context, statements *pgx.Batch) error {
 	conn, err := a.db.acquire(ctx)
 	if err != nil {
@@ -231,8 +261,10 @@ func tableOf(id any) string {
 		return "recoveries"
 	case publicid.SubjectRequest:
 		return "subject_requests"
-	default:
+	case publicid.Webhook:
 		return "webhooks"
+	default:
+		panic(fmt.Sprintf("no table for %T", id)) // a RowID without a row here
 	}
 }
 
@@ -240,7 +272,8 @@ func tableOf(id any) string {
 // or a command of an operator. Without the row it returns an error for which db.IsNotFound is true.
 func InOrganizationOf[ID RowID](ctx context.Context, d *DB, id ID) (context.Context, error) {
 	var of publicid.Organization
-	err := d.pool.QueryRow(ctx, "SELECT organization_id FROM "+tableOf(id)+" WHERE id = $1", id.UUID()).Scan(&of)
+	rows, err := d.query(ctx, "SELECT organization_id FROM "+tableOf(id)+" WHERE id = $1", id.UUID())
+	err = firstRow{rows, err}.Scan(&of)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, &db.NotFoundError{}
 	}

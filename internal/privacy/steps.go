@@ -191,5 +191,5 @@ WHERE status = 'running' AND created_at <= now() - make_interval(secs => $1) AND
 ORDER BY created_at, id LIMIT $4`
 
 func (s *Service) overdue(ctx context.Context, grace time.Duration, after jobs.Overdue, limit int) ([]jobs.Overdue, error) {
-	return change.Overdue(ctx, s.store, "find running data-subject requests", overdueSQL, grace, after, limit, Run)
+	return change.Overdue(ctx, s.store.Across("find running data-subject requests"), overdueSQL, grace, after, limit, Run)
 }

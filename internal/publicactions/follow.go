@@ -127,5 +127,5 @@ WHERE due_at <= now() - make_interval(secs => $1) AND (due_at, id) > ($2, $3::uu
 ORDER BY due_at, id LIMIT $4`
 
 func (s *Service) overdue(ctx context.Context, grace time.Duration, after jobs.Overdue, limit int) ([]jobs.Overdue, error) {
-	return change.Overdue(ctx, s.store, "find overdue interactions", overdueSQL, grace, after, limit, Run)
+	return change.Overdue(ctx, s.store.Across("find overdue interactions"), overdueSQL, grace, after, limit, Run)
 }
