@@ -167,8 +167,7 @@ func (s *server) checkOrigin(c *gin.Context) {
 	local, _ := c.Request.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	foreign := err != nil || u.Host == "" || !strings.EqualFold(u.Host, c.Request.Host)
 	if foreign || (local != nil && isLoopback(local.String()) && !isLoopback(u.Host)) {
-		s.refuse(c, problem.New(problem.Forbidden, "Pages of this origin may not use this service.").
-			With("reason", "foreign_origin"))
+		s.refuse(c, problem.ForeignOrigin.Problem())
 	}
 }
 

@@ -109,8 +109,7 @@ func (i *identifier) organization(ctx context.Context, r *http.Request) (*db.Org
 }
 
 func errOrigin() error {
-	return problem.New(problem.Forbidden, "The widget of this organization is not for pages of this origin: PUT /v1/widget/origins sets those that may hold it.").
-		With("reason", "origin_not_allowed")
+	return problem.OriginNotAllowed.Problem()
 }
 
 func errMany() error {

@@ -15,6 +15,7 @@ import (
 
 	"earshot/internal/architecture"
 	"earshot/internal/config"
+	"earshot/internal/problem"
 )
 
 func main() {
@@ -49,6 +50,8 @@ func written(root string) (map[string]string, error) {
 		{"docs/operating.md", "settings of Temporal", table(true)},
 		{"docs/api/versioning.md", "open enums", open},
 		{"docs/architecture.md", "packages", packages()},
+		{"docs/api/errors.md", "reasons of ERR_FORBIDDEN", reasons(problem.Forbidden)},
+		{"docs/api/errors.md", "reasons of ERR_CONFLICT", reasons(problem.Conflict)},
 	} {
 		if pages[part.page] == "" {
 			text, err := os.ReadFile(filepath.Join(root, part.page))
@@ -76,6 +79,17 @@ func table(temporal bool) string {
 			byDefault = cmp.Or(byDefault, "required")
 		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", s.Name, byDefault, strings.ReplaceAll(s.Help, "<", "&lt;"))
+	}
+	return b.String()
+}
+
+// reasons lists the values of details.reason that clients of the API meet with the code.
+func reasons(of problem.Code) string {
+	var b strings.Builder
+	for _, r := range problem.Reasons {
+		if r.Code == of && r.Cause != "" {
+			fmt.Fprintf(&b, "- `%s`: %s\n", r.Name, r.Cause)
+		}
 	}
 	return b.String()
 }

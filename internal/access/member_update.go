@@ -143,7 +143,7 @@ func mustLeaveOwner(ctx context.Context, c *change.Change, from *db.User) error 
 		return errors.Wrap(err, "count owners")
 	}
 	if others == 0 {
-		return problem.New(problem.Conflict, "The member is the organization's only owner.").With("reason", "last_owner")
+		return problem.LastOwner.Problem()
 	}
 	return nil
 }

@@ -183,8 +183,7 @@ func (in *OrganizationPatch) checkMails(old *db.Organization) error {
 	if in.SubscriberMails == nil || !*in.SubscriberMails || old.SubscriberMails || allowed {
 		return nil
 	}
-	return problem.New(problem.Forbidden, "The operator of this service has not allowed this organization to send e-mails to end-users. "+
-		"Ask the operator to run `earshot org update --subscriber-mails-allowed`.").With("reason", "subscriber_mails_not_allowed")
+	return problem.SubscriberMailsNotAllowed.Problem()
 }
 
 func slugTaken() error {

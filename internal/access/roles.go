@@ -71,7 +71,7 @@ func (m manager) mayManage(of user.Role) error {
 			return nil
 		}
 	}
-	return problem.New(problem.Forbidden, "The role of the key's member doesn't allow it.").With("reason", "role_insufficient")
+	return problem.RoleInsufficient.Problem()
 }
 
 // mayManageKeysOf is mayManage for a member's keys. Every member manages their own keys.

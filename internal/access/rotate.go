@@ -68,11 +68,11 @@ func mayRotate(caller *change.Caller, old *db.APIKey, at time.Time) error {
 	switch {
 	case old.UserID != caller.User.ID:
 		// Otherwise one member could act as another.
-		return problem.New(problem.Forbidden, "The API key is another member's.").With("reason", "not_your_key")
+		return problem.NotYourKey.Problem()
 	case old.RevokedAt != nil:
-		return problem.New(problem.Conflict, "The API key is revoked.").With("reason", "key_revoked")
+		return problem.KeyRevoked.Problem()
 	case ended(old, at):
-		return problem.New(problem.Conflict, "The API key has expired.").With("reason", "key_expired")
+		return problem.KeyExpired.Problem()
 	}
 	return nil
 }

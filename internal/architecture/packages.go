@@ -201,7 +201,7 @@ var Layers = []Layer{
 		{"internal/testkit/production", "temporal-server and a standby of Postgres, for tests and `make faults`", []string{"internal/devstack", "internal/devstack/process"}},
 		{"internal/testkit/tier/...", "marks slow tests", []string{"internal/needs", "internal/testkit/tier"}},
 		{"internal/architecture", "this list, and the tests of it and of [adding.md](adding.md)", nil},
-		{"docs/generate", "parts of the docs that follow from code", []string{"internal/architecture", "internal/config"}},
+		{"docs/generate", "parts of the docs that follow from code", []string{"internal/architecture", "internal/config", "internal/problem"}},
 		{"bench/...", "measurements under load", []string{"..."}},
 		{"e2e/...", "tests of the built program; kills (`make faults`)", []string{"..."}},
 		// The checks of the service contain no code of the service.

@@ -102,8 +102,7 @@ func (c *Change) trace(ctx context.Context) {
 // MayWrite returns problem.Forbidden while the organization's bills are unpaid.
 func MayWrite(caller *Caller) error {
 	if IsReadOnly(caller.Organization) {
-		return problem.New(problem.Forbidden, "The organization is in a read-only billing state.").
-			With("reason", "billing_read_only")
+		return problem.BillingReadOnly.Problem()
 	}
 	return nil
 }

@@ -69,7 +69,7 @@ func mustBeEmpty(ctx context.Context, c *change.Change, id publicid.Board) error
 	if posts+entries+tags == 0 {
 		return nil
 	}
-	return problem.New(problem.Conflict, "The board isn't empty.").With("reason", "board_not_empty").
+	return problem.BoardNotEmpty.Problem().
 		With("posts", posts).With("changelogEntries", entries).With("tags", tags)
 }
 

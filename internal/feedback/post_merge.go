@@ -3,7 +3,6 @@ package feedback
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/go-faster/errors"
 
@@ -86,8 +85,7 @@ func lockMerge(
 		return nil, nil, err
 	}
 	if target.MergedIntoID != nil {
-		return nil, nil, problem.New(problem.Conflict, "The post to merge into is merged itself.").
-			With("reason", "target_merged").With("mergedIntoId", target.MergedIntoID)
+		return nil, nil, problem.TargetMerged.Problem().With("mergedIntoId", target.MergedIntoID)
 	}
 	fresh, err := mergeable(target, sources, byID)
 	return target, fresh, err
@@ -116,8 +114,7 @@ func mergeable(target *db.Post, sources []publicid.Post, byID map[publicid.Post]
 		return nil, err
 	}
 	if elsewhere != nil {
-		return nil, problem.New(problem.Conflict, "Merged into another post already: "+strings.Join(elsewhere, ", ")+".").
-			With("reason", "already_merged")
+		return nil, problem.AlreadyMerged.Problem().With("sourceIds", elsewhere)
 	}
 	return fresh, nil
 }

@@ -303,7 +303,7 @@ func badMerges(t *testing.T, n *tenant) {
 	}{
 		"target merged": {merged, posts[1:2], "ERR_CONFLICT", object{"reason": "target_merged", "mergedIntoId": idsOf(into)[0]}},
 		"back again":    {merged, []string{into}, "ERR_CONFLICT", object{"reason": "target_merged", "mergedIntoId": idsOf(into)[0]}},
-		"elsewhere":     {posts[0], []string{posts[1], merged}, "ERR_CONFLICT", object{"reason": "already_merged"}},
+		"elsewhere":     {posts[0], []string{posts[1], merged}, "ERR_CONFLICT", object{"reason": "already_merged", "sourceIds": []any{idsOf(merged)[0]}}},
 		"gone source":   {posts[0], []string{posts[1], gone}, "ERR_NOT_FOUND", object{"field": "sourceIds"}},
 		"foreign":       {posts[0], []string{posts[1], foreign}, "ERR_NOT_FOUND", object{"field": "sourceIds"}},
 		"gone target":   {gone, posts[1:2], "ERR_NOT_FOUND", nil},

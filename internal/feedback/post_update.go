@@ -153,8 +153,7 @@ func mustTakeStatus(old *db.Post, wanted *string) error {
 	case wanted == nil || *wanted == string(old.Status):
 		return nil
 	case old.MergedIntoID != nil:
-		return problem.New(problem.Conflict, "The post is merged into another post; change the status of that post instead.").
-			With("reason", "already_merged").With("mergedIntoId", old.MergedIntoID)
+		return problem.AlreadyMerged.Problem().With("mergedIntoId", old.MergedIntoID)
 	case *wanted == string(post.StatusDuplicate):
 		return problem.Invalid("status", "merge",
 			"can't be set to duplicate; merge the post with POST /v1/posts/{id}/merge, with the id of the post that stays")

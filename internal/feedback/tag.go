@@ -129,8 +129,7 @@ func mustHaveRoomForTag(ctx context.Context, c *change.Change, on publicid.Board
 		return errors.Wrap(err, "count tags")
 	}
 	if n > maxBoardTags {
-		return problem.New(problem.Conflict, "The board has as many tags as it may have.").
-			With("reason", "tag_limit").With("resource", "tag").With("limit", maxBoardTags).With("current", n-1)
+		return problem.TagLimit.Problem().With("resource", "tag").With("limit", maxBoardTags).With("current", n-1)
 	}
 	return nil
 }

@@ -133,8 +133,7 @@ func (c Changed[ID, T, P]) Page(ctx context.Context, at SyncPlace, limit int, sy
 }
 
 func expired() error {
-	return problem.New(problem.Gone, "The changes since this cursor are no longer stored; read the list anew, without a cursor.").
-		With("reason", "cursor_expired")
+	return problem.CursorExpired.Problem()
 }
 
 // deleted reads the deletions in the range of the page, so that each page reads its own part of the

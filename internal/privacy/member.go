@@ -46,8 +46,7 @@ func (s *Service) eraseMember(ctx context.Context, c *change.Change, id publicid
 	case err != nil:
 		return errors.Wrap(err, "load the member")
 	case old.Role != nil:
-		return problem.New(problem.Conflict, "The member is not removed: remove the member first, then erase.").
-			With("reason", "member_not_removed")
+		return problem.MemberNotRemoved.Problem()
 	case !strings.Contains(old.Email, "@"): // erased before
 		return nil
 	}

@@ -80,7 +80,7 @@ func (s *Service) mustHaveRecords(ctx context.Context, id publicid.SubjectReques
 	case found.Kind != subjectrequest.KindExport || found.Status == subjectrequest.StatusStopped:
 		return problem.Missing("export")
 	case found.Status == subjectrequest.StatusRunning:
-		return problem.New(problem.Conflict, "The export isn't completed yet.").With("reason", "export_running")
+		return problem.ExportRunning.Problem()
 	case !found.ExpiresAt.After(postgres.Now()):
 		return problem.Missing("export any more")
 	}

@@ -80,7 +80,7 @@ func (s *Service) Events(ctx context.Context, q FeedQuery) (Feed, error) {
 		return Feed{}, err
 	}
 	if s.settings.FeedOff {
-		return Feed{}, problem.New(problem.Forbidden, "This deployment keeps no feed of events.").With("reason", "event_feed_off")
+		return Feed{}, problem.EventFeedOff.Problem()
 	}
 	return s.awaitEvents(ctx, q, limit)
 }

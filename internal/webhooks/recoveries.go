@@ -85,8 +85,6 @@ func RecoveryRun(id publicid.Recovery, webhook publicid.Webhook, of publicid.Org
 	}
 }
 
-const recoveryRunning = "recovery_running"
-
 // mustNotRecover returns problem.Conflict if the webhook has a running recovery.
 func mustNotRecover(ctx context.Context, c *change.Change, id publicid.Webhook) error {
 	running, err := c.Recovery.Query().Where(recovery.WebhookID(id), recovery.StatusEQ(recovery.StatusRunning)).Only(ctx)
@@ -96,8 +94,7 @@ func mustNotRecover(ctx context.Context, c *change.Change, id publicid.Webhook) 
 	case err != nil:
 		return errors.Wrap(err, "look for a recovery that runs")
 	}
-	return problem.New(problem.Conflict, "A recovery of the webhook runs already.").
-		With("reason", recoveryRunning).With("recoveryId", running.ID.String())
+	return problem.RecoveryRunning.Problem().With("recoveryId", running.ID.String())
 }
 
 // Recovery loads one recovery of a webhook.

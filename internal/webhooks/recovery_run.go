@@ -74,8 +74,8 @@ func (s *Service) RecoverNext(ctx context.Context, id publicid.Recovery) (Recove
 func recoverNext(ctx context.Context, c *change.Change, hook *db.Webhook, r *db.Recovery) (*db.Recovery, error) {
 	at := postgres.Now()
 	update := c.Recovery.UpdateOne(r)
-	if reason := rejection(hook, r.EventType); reason != "" {
-		return update.SetStatus(recovery.StatusStopped).SetStoppedReason(reason).SetEndedAt(at).Save(ctx)
+	if reason := rejection(hook, r.EventType); reason != nil {
+		return update.SetStatus(recovery.StatusStopped).SetStoppedReason(reason.Name).SetEndedAt(at).Save(ctx)
 	}
 	failed, err := c.Delivery.Query().Where(recoverable(hook, r)...).
 		Order(db.Asc(delivery.FieldID)).Limit(recoveryPage).

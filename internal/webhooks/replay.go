@@ -17,12 +17,6 @@ import (
 	"earshot/internal/publicid"
 )
 
-// Reasons for which a webhook takes no delivery.
-const (
-	webhookDisabled = "webhook_disabled"
-	notSubscribed   = "not_subscribed"
-)
-
 // ReplayDelivery sends the payload of a delivery again, as a new delivery (specification, Replay
 // rules). It returns problem.Conflict if the webhook is disabled or no longer subscribes to the
 // event.
@@ -101,28 +95,23 @@ func (s *Service) ReplayAs(ctx context.Context, id, as publicid.Delivery) error 
 
 // mustTake returns problem.Conflict if the webhook doesn't take this event.
 func mustTake(hook *db.Webhook, eventType *string) error {
-	switch reason := rejection(hook, eventType); reason {
-	case "":
-		return nil
-	case webhookDisabled:
-		return problem.New(problem.Conflict, "The webhook is disabled.").With("reason", reason)
-	default:
-		return problem.New(problem.Conflict, "The webhook doesn't subscribe to "+*eventType+" any more.").
-			With("reason", reason)
+	if reason := rejection(hook, eventType); reason != nil {
+		return reason.Problem()
 	}
+	return nil
 }
 
 // rejection returns the reason for which the webhook doesn't take this event. With a nil eventType,
-// it returns the reason for which the webhook takes no event at all. It is empty if there is no
+// it returns the reason for which the webhook takes no event at all. It is nil if there is no
 // reason. A test needs no subscription.
-func rejection(hook *db.Webhook, eventType *string) string {
+func rejection(hook *db.Webhook, eventType *string) *problem.Reason {
 	switch {
 	case !hook.Enabled:
-		return webhookDisabled
+		return problem.WebhookDisabled
 	case eventType != nil && *eventType != string(event.WebhookTest) && !slices.Contains(hook.Events, *eventType):
-		return notSubscribed
+		return problem.NotSubscribed
 	}
-	return ""
+	return nil
 }
 
 // lockWebhook returns problem.NotFound if there is no such webhook.

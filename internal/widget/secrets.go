@@ -41,8 +41,8 @@ func (s *Service) CreateSecret(ctx context.Context, q change.Request[*MadeSecret
 			return nil, errors.Wrap(err, "count the widget's secrets")
 		}
 		if n >= maxSecrets {
-			return nil, problem.New(problem.Conflict, "There are two secrets already; delete the one that is no longer used.").
-				With("reason", "widget_secret_limit").With("resource", "widgetSecret").With("limit", maxSecrets).With("current", n)
+			return nil, problem.WidgetSecretLimit.Problem().
+				With("resource", "widgetSecret").With("limit", maxSecrets).With("current", n)
 		}
 		id, value := publicid.NewWidgetSecret(), newSecret()
 		made, err := c.WidgetSecret.Create().SetID(id).SetSecretSealed(s.secrets.Seal(id.String(), value)).Save(ctx)

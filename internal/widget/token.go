@@ -58,34 +58,6 @@ func (s *Service) Identify(ctx context.Context, token string, may func() error) 
 	return err
 }
 
-// The reasons for which a token is refused.
-const (
-	reasonMalformed = "token_malformed"
-	reasonKey       = "token_unknown_key"
-	reasonSignature = "token_bad_signature"
-	reasonExpired   = "token_expired"
-	reasonEarly     = "token_not_valid_yet"
-	reasonLife      = "token_lives_too_long"
-	reasonIssuer    = "token_wrong_issuer"
-	reasonAudience  = "token_wrong_audience"
-)
-
-var reasons = map[string]string{
-	reasonMalformed: "The token isn't a JWT in compact form with alg HS256, kid, sub, iss, aud, iat and exp.",
-	reasonKey:       "The token's kid is not the id of a secret of this widget.",
-	reasonSignature: "The token isn't signed by HS256 with the secret that its kid names.",
-	reasonExpired:   "The token has expired.",
-	reasonEarly:     "The token is not valid yet.",
-	reasonLife:      "The token is valid for more than an hour: exp may be at most 3600 after iat.",
-	reasonIssuer:    "The token's iss must be the id of the organization.",
-	reasonAudience:  "The token's aud must be widget.",
-}
-
-// refused returns the reason and no content of the token.
-func refused(reason string) error {
-	return problem.New(problem.Unauthorized, reasons[reason]).With("reason", reason)
-}
-
 // verify returns the claims of a token, or problem.Unauthorized with the reason.
 func (s *Service) verify(ctx context.Context, token string) (*claims, error) {
 	var said claims
@@ -107,11 +79,11 @@ func (s *Service) verify(ctx context.Context, token string) (*claims, error) {
 	case failed != nil:
 		return nil, failed
 	case err != nil:
-		return nil, refused(reasonOf(err))
+		return nil, reasonOf(err).Problem()
 	case said.IssuedAt == nil || said.Subject == "":
-		return nil, refused(reasonMalformed)
+		return nil, problem.TokenMalformed.Problem()
 	case said.ExpiresAt.Sub(said.IssuedAt.Time) > maxLife:
-		return nil, refused(reasonLife)
+		return nil, problem.TokenLivesLong.Problem()
 	}
 	return &said, nil
 }
@@ -133,18 +105,18 @@ func (s *Service) secretOf(ctx context.Context, t *jwt.Token) (string, error) {
 
 // reasonOf maps an error of the library to a reason. The text of the error is dropped, because it
 // may contain parts of the token.
-func reasonOf(err error) string {
+func reasonOf(err error) *problem.Reason {
 	for _, known := range []struct {
 		of     error
-		reason string
+		reason *problem.Reason
 	}{
-		{errUnknownKey, reasonKey}, {jwt.ErrTokenSignatureInvalid, reasonSignature}, {jwt.ErrTokenExpired, reasonExpired},
-		{jwt.ErrTokenUsedBeforeIssued, reasonEarly}, {jwt.ErrTokenNotValidYet, reasonEarly},
-		{jwt.ErrTokenInvalidIssuer, reasonIssuer}, {jwt.ErrTokenInvalidAudience, reasonAudience},
+		{errUnknownKey, problem.TokenUnknownKey}, {jwt.ErrTokenSignatureInvalid, problem.TokenBadSignature}, {jwt.ErrTokenExpired, problem.TokenExpired},
+		{jwt.ErrTokenUsedBeforeIssued, problem.TokenNotValidYet}, {jwt.ErrTokenNotValidYet, problem.TokenNotValidYet},
+		{jwt.ErrTokenInvalidIssuer, problem.TokenWrongIssuer}, {jwt.ErrTokenInvalidAudience, problem.TokenWrongAudience},
 	} {
 		if errors.Is(err, known.of) {
 			return known.reason
 		}
 	}
-	return reasonMalformed
+	return problem.TokenMalformed
 }

@@ -1418,6 +1418,8 @@ type ErrorDetails struct {
 	RecoveryID *string `json:"recoveryId,omitzero"`
 	// The id of the target of the merge, with `target_merged`, and with `already_merged` from a change of the status.
 	MergedIntoID *string `json:"mergedIntoId,omitzero"`
+	// The ids of the sources that are merged into other posts, with `already_merged` from a merge.
+	SourceIDs []string `json:"sourceIds,omitzero"`
 	// The number of posts on the board, with `board_not_empty`.
 	Posts *int64 `json:"posts,omitzero"`
 	// The number of changelog entries on the board, with `board_not_empty`.

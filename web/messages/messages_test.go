@@ -62,3 +62,20 @@ func TestARefusedActionHasANotice(t *testing.T) {
 	_, ok := NoticeOf(errors.New("the database is away"))
 	require.False(t, ok)
 }
+
+func TestEveryReasonHasANotice(t *testing.T) {
+	t.Parallel()
+	for _, reason := range problem.Reasons {
+		if reason.Code != problem.Forbidden && reason.Code != problem.Conflict { // the codes of refused actions
+			continue
+		}
+		t.Run(reason.Name, func(t *testing.T) {
+			t.Parallel()
+			n, ok := NoticeOf(errors.Wrap(reason.Problem(), "comment"))
+			require.True(t, ok)
+			for _, key := range []string{n.Name + ".title", n.Name + ".text"} {
+				require.NotEqual(t, key, english(t).Text(key), "the text is missing")
+			}
+		})
+	}
+}

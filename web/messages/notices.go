@@ -12,12 +12,11 @@ type Notice struct {
 	Name   string
 }
 
-// notices are the refusals that a visitor can understand, by code.
+// notices are the refusals that a visitor can understand, by code. A reason has its own texts.
 var notices = map[problem.Code]Notice{
 	problem.RateLimited: {http.StatusTooManyRequests, "tooMuch"},
 	problem.Forbidden:   {http.StatusForbidden, "closed"},
-	// No action meets a conflict today. A new one must not become a 500.
-	problem.Conflict: {http.StatusConflict, "changed"},
+	problem.Conflict:    {http.StatusConflict, "changed"},
 }
 
 // NoticeOf returns the notice for the error of an action. It reports false if no notice explains the
@@ -28,5 +27,8 @@ func NoticeOf(err error) (Notice, bool) {
 		return Notice{}, false
 	}
 	n, ok := notices[p.Code]
+	if reason := problem.ReasonOf(err); ok && reason != nil {
+		n.Name = reason.Notice
+	}
 	return n, ok
 }

@@ -1042,6 +1042,9 @@ class ErrorDetails:
     of the status.
     """
 
+    source_ids: Optional[List[str]] = None
+    """The ids of the sources that are merged into other posts, with `already_merged` from a merge."""
+
     posts: Optional[int] = None
     """The number of posts on the board, with `board_not_empty`."""
 

@@ -830,6 +830,8 @@ export interface ErrorDetails {
   recoveryId?: string;
   /** The id of the target of the merge, with `target_merged`, and with `already_merged` from a change of the status. */
   mergedIntoId?: string;
+  /** The ids of the sources that are merged into other posts, with `already_merged` from a merge. */
+  sourceIds?: string[];
   /** The number of posts on the board, with `board_not_empty`. */
   posts?: number;
   /** The number of changelog entries on the board, with `board_not_empty`. */
