@@ -99,9 +99,6 @@ func (p *Pages) act(w http.ResponseWriter, r *http.Request, v *visit, slots *pag
 		a, err := p.made(ctx, v, func(ctx context.Context, v *visit) (*answer, error) {
 			return do(ctx, &acting{visit: v, r: r, form: form})
 		})
-		if publicactions.IsQueueFull(err) {
-			return v.notice(http.StatusForbidden, "full")
-		}
 		if n, ok := messages.NoticeOf(err); ok {
 			return v.notice(n.Status, n.Name)
 		}
@@ -180,7 +177,7 @@ func (p *Pages) isHere(r *http.Request) bool {
 // mustBeOpen fails if the organization is closed.
 func (p *Pages) mustBeOpen(v *visit) error {
 	if !p.open(v) {
-		return publicactions.Closed()
+		return problem.PublicClosed.Problem()
 	}
 	return nil
 }
@@ -235,7 +232,7 @@ func (p *Pages) unvote(ctx context.Context, a *acting) (*answer, error) {
 			return nil, err
 		}
 	}
-	return redirect(postPath(a.org, b, one.Post)), nil
+	return redirect(postPath(a.org, b, one.Post.Post)), nil
 }
 
 func postPath(o *db.Organization, b *db.Board, one *db.Post) string {

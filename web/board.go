@@ -35,28 +35,35 @@ type choice struct {
 	Chosen       bool
 }
 
-// board lists a board's posts.
+// board lists a board's posts. The widget's frame is narrow, so it has only a search, and short rows.
 func (p *Pages) board(ctx context.Context, v *visit) (*answer, error) {
 	b, err := p.onBoard(ctx, v)
 	if err != nil {
 		return nil, err
 	}
-	content := boardContent{Path: boardPath(v.org, b), Name: b.Name, Description: b.Description}
+	content := boardContent{Path: v.boardAt(b), Name: b.Name}
 	asked := v.asked(&content, v.tags)
+	if v.framed() {
+		content.Sorts, content.Statuses, content.Tags = nil, nil, nil
+	} else {
+		content.Description = b.Description
+	}
 	posts, err := p.Feedback.Posts(ctx, b.ID, asked)
 	if err != nil {
 		return nil, err
 	}
 	for _, one := range posts.Items {
 		shown := showPost(content.Path, one.Post)
-		shown.Excerpt, shown.Tags = markup.Excerpt(one.BodyText), v.tagged(one)
+		if !v.framed() {
+			shown.Excerpt, shown.Tags = markup.Excerpt(one.BodyText), v.tagged(one)
+		}
 		content.Posts = append(content.Posts, shown)
 	}
 	content.pager = v.pager(posts.NextCursor)
-	if p.open(v) {
+	if p.open(v) && feedback.NoPost(b) == nil {
 		content.New = content.Path + "/-/new"
 	}
-	of := v.boardSite(b, "posts")
+	of := v.siteOf(b, "posts")
 	of.Canonical, of.Hidden, of.Content = v.base+content.Path, len(v.query) > 0, content
 	return v.found("board", of)
 }

@@ -30,7 +30,7 @@ type shownEntry struct {
 
 func changelogPath(o *db.Organization, b *db.Board) string { return boardPath(o, b) + "/-/changelog" }
 
-// changelog lists the published entries.
+// changelog lists the published entries, on the board or in the widget.
 func (p *Pages) changelog(ctx context.Context, v *visit) (*answer, error) {
 	b, err := p.onBoard(ctx, v)
 	if err != nil {
@@ -44,7 +44,11 @@ func (p *Pages) changelog(ctx context.Context, v *visit) (*answer, error) {
 	if content.Entries, err = p.entries(ctx, v, b, found.Items); err != nil {
 		return nil, err
 	}
-	of := v.boardSite(b, "changelog")
+	of := v.siteOf(b, "changelog")
+	if len(found.Items) > 0 && !v.query.Has("cursor") {
+		of.Frame.Newest = moment(*found.Items[0].PublishedAt)
+	}
+	of.Frame.Board += "/-/changelog"
 	of.Title = v.words.Text("changelog") + " – " + of.Title
 	of.Canonical, of.Hidden, of.Content = v.base+changelogPath(v.org, b), v.query.Has("cursor"), content
 	return v.found("changelog", of)
@@ -83,7 +87,7 @@ func (p *Pages) entries(ctx context.Context, v *visit, b *db.Board, all []*feedb
 	for _, e := range all {
 		one := shownEntry{
 			Path: changelogPath(v.org, b) + "/" + e.Slug, Title: e.Title, PublishedAt: *e.PublishedAt,
-			Body: texts.HTML(e.BodyJSON, e.BodyText), Links: linked(boardPath(v.org, b), e.PostIDs, posts),
+			Body: texts.HTML(e.BodyJSON, e.BodyText), Links: linked(v.boardAt(b), e.PostIDs, posts),
 		}
 		if e.Version != nil {
 			one.Version = *e.Version

@@ -140,7 +140,7 @@ func (p *Pages) confirmed(ctx context.Context, v *visit) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return v.done(http.StatusOK, "confirmed."+kind, doneContent{Link: postPath(v.org, b, one.Post), Words: one.Title})
+	return v.done(http.StatusOK, "confirmed."+kind, doneContent{Link: postPath(v.org, b, one.Post.Post), Words: one.Title})
 }
 
 // over reports that a link is invalid, expired or used.

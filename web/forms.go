@@ -45,7 +45,7 @@ func (p *Pages) form(kind publicactions.Kind) actor {
 
 // subject loads the subject of a form: a post, or the board for a new post. It fails if the
 // organization takes no such form.
-func (p *Pages) subject(ctx context.Context, a *acting, kind publicactions.Kind) (b *db.Board, one *feedback.Post, err error) {
+func (p *Pages) subject(ctx context.Context, a *acting, kind publicactions.Kind) (b *db.Board, one *feedback.PublicPost, err error) {
 	if kind == publicactions.Post {
 		b, err = p.onBoard(ctx, a.visit)
 	} else {
@@ -54,10 +54,25 @@ func (p *Pages) subject(ctx context.Context, a *acting, kind publicactions.Kind)
 	if err == nil {
 		err = p.mustBeOpen(a.visit)
 	}
+	if err == nil {
+		err = refusal(b, one, kind)
+	}
 	if err == nil && moderated(b, kind) {
 		err = p.mustHaveRoom(ctx, b)
 	}
 	return b, one, err
+}
+
+// refusal returns the problem that the action of a visitor meets at its place, or nil.
+func refusal(b *db.Board, one *feedback.PublicPost, kind publicactions.Kind) error {
+	switch kind {
+	case publicactions.Vote:
+		return one.NoVote
+	case publicactions.Comment:
+		return one.NoComment
+	default:
+		return feedback.NoPost(b)
+	}
 }
 
 // moderated reports whether every text of the kind needs approval on the board.
@@ -70,13 +85,13 @@ func moderated(b *db.Board, kind publicactions.Kind) bool {
 func (p *Pages) mustHaveRoom(ctx context.Context, b *db.Board) error {
 	room, err := p.PublicActions.HasRoom(ctx, b.ID)
 	if err == nil && !room {
-		err = publicactions.QueueFull()
+		err = problem.QueueFull.Problem()
 	}
 	return err
 }
 
-func (a *acting) showForm(b *db.Board, one *feedback.Post, kind publicactions.Kind, status int, content formContent) (*answer, error) {
-	of := a.siteOf(b)
+func (a *acting) showForm(b *db.Board, one *feedback.PublicPost, kind publicactions.Kind, status int, content formContent) (*answer, error) {
+	of := a.siteOf(b, "")
 	of.Title = a.words.Text("form."+string(kind)) + " – " + of.Title
 	of.Image, of.Hidden = "", true
 	content.Kind, content.Action, content.Trap, content.Moderated = string(kind), a.at, trap, moderated(b, kind)
@@ -88,7 +103,7 @@ func (a *acting) showForm(b *db.Board, one *feedback.Post, kind publicactions.Ki
 		content.Known = a.visitor.Email
 	}
 	of.Content = content
-	return a.page(status, a.template("form"), of)
+	return a.page(status, "form", of)
 }
 
 // submit handles a submitted form.
@@ -133,7 +148,7 @@ func (p *Pages) atOnce(ctx context.Context, a *acting, b *db.Board, wanted publi
 }
 
 // ask sends the confirmation link by e-mail. The answer is the same for every address.
-func (p *Pages) ask(ctx context.Context, a *acting, b *db.Board, one *feedback.Post, wanted publicactions.Wanted) (*answer, error) {
+func (p *Pages) ask(ctx context.Context, a *acting, b *db.Board, one *feedback.PublicPost, wanted publicactions.Wanted) (*answer, error) {
 	if err := p.PublicActions.MayTry(ctx, p.network(a.r)); err != nil {
 		return nil, err
 	}

@@ -8,7 +8,6 @@ import (
 	"earshot/ent/db"
 	"earshot/internal/feedback"
 	"earshot/internal/page"
-	"earshot/internal/problem"
 	"earshot/internal/publicid"
 	"earshot/web/markup"
 )
@@ -27,7 +26,8 @@ type postContent struct {
 	Acts *postActs
 }
 
-// postActs holds the paths of the reader's actions.
+// postActs holds the paths of the reader's actions. A path is empty if the post doesn't take the
+// action.
 type postActs struct {
 	Vote, Unvote, Comment, Forget string
 	// Known is the e-mail address of a known visitor. This visitor's actions need no confirmation.
@@ -37,14 +37,20 @@ type postActs struct {
 }
 
 // actsOn returns the actions on a post.
-func (p *Pages) actsOn(ctx context.Context, v *visit, at string, one *feedback.Post) (acts *postActs, err error) {
+func (p *Pages) actsOn(ctx context.Context, v *visit, at string, one *feedback.PublicPost) (acts *postActs, err error) {
 	if !p.open(v) {
 		return nil, nil
 	}
-	acts = &postActs{Vote: at + "/-/vote", Unvote: at + "/-/unvote", Comment: at + "/-/comment", Forget: workspacePath(v.org) + "/-/forget"}
+	acts = &postActs{Unvote: at + "/-/unvote", Forget: workspacePath(v.org) + "/-/forget"}
+	if one.NoVote == nil {
+		acts.Vote = at + "/-/vote"
+	}
+	if one.NoComment == nil {
+		acts.Comment = at + "/-/comment"
+	}
 	if v.visitor != nil {
 		acts.Known = v.visitor.Email
-		acts.Voted, err = p.PublicActions.HasVoted(ctx, *v.visitor, one.Post)
+		acts.Voted, err = p.PublicActions.HasVoted(ctx, *v.visitor, one.Post.Post)
 	}
 	return acts, err
 }
@@ -63,18 +69,19 @@ type shownComment struct {
 	CreatedAt  time.Time
 }
 
-// post shows a post with its comments.
+// post shows a post with its comments, on the board or in the widget.
 func (p *Pages) post(ctx context.Context, v *visit) (*answer, error) {
 	b, one, err := p.onPost(ctx, v)
 	if err != nil {
 		return nil, err
 	}
-	at := boardPath(v.org, b)
+	at := v.boardAt(b)
 	texts := p.converted.ForPage(v.words)
-	content := postContent{shownPost: showPost(at, one.Post), Body: texts.HTML(one.BodyJSON, one.BodyText)}
-	content.Tags = v.tagged(one)
-	if content.MergedInto, err = p.mergedInto(ctx, at, one); err != nil {
-		return nil, err
+	content := postContent{shownPost: showPost(at, one.Post.Post), Body: texts.HTML(one.BodyJSON, one.BodyText)}
+	content.Tags = v.tagged(one.Post)
+	if one.MergedInto != nil { // a merge stays on one board, so the path of this board is right
+		target := showPost(at, one.MergedInto.Post)
+		content.MergedInto = &target
 	}
 	comments, err := p.Feedback.Comments(ctx, one.ID, v.listed(commentsOnPage), page.Sync{})
 	if err != nil {
@@ -87,37 +94,22 @@ func (p *Pages) post(ctx context.Context, v *visit) (*answer, error) {
 	if content.Acts, err = p.actsOn(ctx, v, content.Path, one); err != nil {
 		return nil, err
 	}
-	of := v.boardSite(b, "")
+	of := v.siteOf(b, "")
 	of.Title, of.Description = one.Title+" – "+of.Title, markup.Excerpt(one.BodyText)
 	of.Canonical, of.Image = v.base+content.Path, v.base+content.Path+"/image.png"
+	of.Frame.Board += "/" + one.Slug
 	of.Hidden, of.Content = v.query.Has("cursor"), content
 	return v.found("post", of)
 }
 
 // onPost loads the post of the address.
-func (p *Pages) onPost(ctx context.Context, v *visit) (*db.Board, *feedback.Post, error) {
+func (p *Pages) onPost(ctx context.Context, v *visit) (*db.Board, *feedback.PublicPost, error) {
 	b, err := p.onBoard(ctx, v)
 	if err != nil {
 		return nil, nil, err
 	}
 	one, err := p.Feedback.PublicPost(ctx, b, v.path("post"))
 	return b, one, err
-}
-
-func (p *Pages) mergedInto(ctx context.Context, at string, one *feedback.Post) (*shownPost, error) {
-	if one.MergedIntoID == nil {
-		return nil, nil
-	}
-	// A merge stays on one board, so the path of this board is right.
-	target, err := p.Feedback.Post(ctx, *one.MergedIntoID)
-	if problem.Is(err, problem.NotFound) {
-		return nil, nil // deleted just now
-	}
-	if err != nil {
-		return nil, err
-	}
-	shown := showPost(at, target.Post)
-	return &shown, nil
 }
 
 // threads puts replies below their comment. It names authors who are members and shows no other

@@ -137,7 +137,7 @@ func (a answered) link(words string) string {
 
 // titles returns the titles of the posts in a list, in order.
 func (a answered) titles() (all []string) {
-	for _, m := range regexp.MustCompile(`<h3><a href="[^"]*">([^<]*)</a></h3>`).FindAllStringSubmatch(a.body, -1) {
+	for _, m := range regexp.MustCompile(`<h3><a href="[^"]*"[^>]*>([^<]*)</a></h3>`).FindAllStringSubmatch(a.body, -1) {
 		all = append(all, html.UnescapeString(m[1]))
 	}
 	return all

@@ -5,7 +5,6 @@ import (
 	"embed"
 	"html/template"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -19,18 +18,18 @@ import (
 var templateFiles embed.FS
 
 // pageNames are the templates of pages. The layout surrounds each of them.
-var pageNames = []string{
-	"workspace", "board", "post", "roadmap", "changelog", "notice", "form", "done", "preferences",
-	"frame_board", "frame_post", "frame_changelog", "frame_form", "frame_done",
-}
+var pageNames = []string{"workspace", "board", "post", "roadmap", "changelog", "notice", "form", "done", "preferences"}
 
-// sameInFrame are the pages whose frame version differs only in the layout.
-var sameInFrame = []string{"form", "done"}
+// frameNames are the pages that also exist in the widget's frame, in its layout. The links that stay
+// in the frame have target="_self".
+var frameNames = []string{"board", "post", "changelog", "form", "done"}
 
 // texts holds the messages and templates of one language.
 type texts struct {
 	words *messages.Words
 	pages map[string]*template.Template
+	// inFrame has the pages in the layout of the widget's frame.
+	inFrame map[string]*template.Template
 }
 
 func loadTexts(tag language.Tag) (*texts, error) {
@@ -44,26 +43,23 @@ func loadTexts(tag language.Tag) (*texts, error) {
 		"style": func() string { return styleFile.path }, "module": func() string { return moduleFile.path }, "icon": func() string { return iconFile.path },
 		"frameStyle": func() string { return frameStyleFile.path }, "frameModule": func() string { return frameModuleFile.path },
 	}
-	t := &texts{words: w, pages: map[string]*template.Template{}}
-	for _, name := range pageNames {
-		t.pages[name], err = template.New(name).Funcs(functions).ParseFS(templateFiles, filesOf(name)...)
-		if err != nil {
-			return nil, errors.Wrap(err, "parse the templates")
+	t := &texts{words: w, pages: map[string]*template.Template{}, inFrame: map[string]*template.Template{}}
+	parse := func(into map[string]*template.Template, names []string, layouts ...string) error {
+		for _, name := range names {
+			into[name], err = template.New(name).Funcs(functions).ParseFS(templateFiles, append(layouts, "templates/"+name+".html")...)
+			if err != nil {
+				return errors.Wrap(err, "parse the templates")
+			}
 		}
+		return nil
+	}
+	if err := parse(t.pages, pageNames, "templates/layout.html"); err != nil {
+		return nil, err
+	}
+	if err := parse(t.inFrame, frameNames, "templates/layout.html", "templates/frame.html"); err != nil {
+		return nil, err
 	}
 	return t, nil
-}
-
-// filesOf returns the template files of a page.
-func filesOf(name string) []string {
-	of, framed := strings.CutPrefix(name, "frame_")
-	if !framed {
-		return []string{"templates/layout.html", "templates/" + name + ".html"}
-	}
-	if slices.Contains(sameInFrame, of) {
-		name = of
-	}
-	return []string{"templates/layout.html", "templates/frame.html", "templates/" + name + ".html"}
 }
 
 // view is the data of the layout.
@@ -91,11 +87,15 @@ type link struct {
 
 const typeHTML = "text/html; charset=utf-8"
 
-// page renders a template.
-func (t *texts) page(status int, name string, v view) (*answer, error) {
-	v.Lang = t.words.Tag.String()
+// page renders a template, in the layout of the visited page.
+func (v *visit) page(status int, name string, of view) (*answer, error) {
+	of.Lang = v.words.Tag.String()
+	filled := v.pages[name]
+	if framed := v.inFrame[name]; framed != nil && v.framed() {
+		filled = framed
+	}
 	var out bytes.Buffer
-	if err := t.pages[name].ExecuteTemplate(&out, "layout", v); err != nil {
+	if err := filled.ExecuteTemplate(&out, "layout", of); err != nil {
 		return nil, errors.Wrap(err, "fill the page")
 	}
 	return newAnswer(status, typeHTML, out.Bytes()), nil

@@ -50,10 +50,10 @@ func (p *Pages) Widget() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+ScriptPath, serveWidget)
 	for pattern, one := range map[string]route{
-		"{workspace}/{board}":             {produce: p.frameBoard, parameters: filters},
-		"{workspace}/{board}/-/changelog": {produce: p.frameChangelog, parameters: onlyPage},
+		"{workspace}/{board}":             {produce: p.board, parameters: filters},
+		"{workspace}/{board}/-/changelog": {produce: p.changelog, parameters: onlyPage},
 		"{workspace}/{board}/-/sent":      {produce: p.frameSent},
-		"{workspace}/{board}/{post}":      {produce: p.framePost, parameters: onlyPage},
+		"{workspace}/{board}/{post}":      {produce: p.post, parameters: onlyPage},
 	} {
 		mux.Handle("GET "+FrameRoot+pattern, framed(p.serve(inFrame(one.produce), one.parameters...)))
 	}

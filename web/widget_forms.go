@@ -2,7 +2,6 @@ package web
 
 import (
 	"context"
-	"net/http"
 	"strings"
 
 	"earshot/ent/db"
@@ -23,20 +22,13 @@ func actsInFrame(do actor) actor {
 	}
 }
 
-// siteOf returns the common parts of the pages with forms.
-func (v *visit) siteOf(b *db.Board) view {
+// siteOf returns the common parts of a page that exists on the board and in the frame. Each layout
+// takes what it needs.
+func (v *visit) siteOf(b *db.Board, current string) view {
 	if v.framed() {
-		return v.frameSite(b, "")
+		return v.frameSite(b, current)
 	}
-	return v.boardSite(b, "")
-}
-
-// template returns the template of a page that also exists in the frame.
-func (v *visit) template(name string) string {
-	if v.framed() {
-		return "frame_" + name
-	}
-	return name
+	return v.boardSite(b, current)
 }
 
 // boardAt is the path of the board, either in the frame or outside it.
@@ -64,5 +56,5 @@ func (p *Pages) frameSent(ctx context.Context, v *visit) (*answer, error) {
 	of := v.frameSite(b, "")
 	of.Title = v.words.Text("sent.title")
 	of.Content = doneContent{Text: v.words.Text("sent.text"), Link: framePath(v.org, b), Words: v.words.Text("posts")}
-	return v.page(http.StatusOK, "frame_done", of)
+	return v.found("done", of)
 }

@@ -51,18 +51,19 @@ func (n *tenant) acts(t *testing.T, kind, email string, at time.Time) {
 	who := feedback.Visitor{Spelled: n.App.Feedback.Spelled(email)}
 	ctx, f := n.onBoard(t), n.App.Feedback
 	_, err := change.Run(ctx, n.App.Changes, change.Request[any]{}, func(c *change.Change) (_ any, err error) {
-		if kind == "post" {
-			on, err := f.KeepPublicBoard(ctx, c, n.board)
+		switch kind {
+		case "post":
+			on, err := f.KeepForPost(ctx, c, n.board)
 			require.NoError(t, err)
 			return f.CreateVisitorsPost(ctx, c, on, "Export", "", who)
-		}
-		on, _, err := f.LockPublicPost(ctx, c, n.post)
-		require.NoError(t, err)
-		switch kind {
 		case "vote":
-			err = f.CastVisitorsVote(ctx, c, on, who)
+			on, err := f.LockForVote(ctx, c, n.post, who)
+			require.NoError(t, err)
+			return nil, f.CastVisitorsVote(ctx, c, on)
 		case "comment":
-			_, err = f.CreateVisitorsComment(ctx, c, on, "Yes", who)
+			on, err := f.LockForComment(ctx, c, n.post)
+			require.NoError(t, err)
+			return f.CreateVisitorsComment(ctx, c, on, "Yes", who)
 		}
 		return nil, err
 	})

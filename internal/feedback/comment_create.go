@@ -67,7 +67,7 @@ func (s *Service) createComments(ctx context.Context, c *change.Change, in []wan
 	for i, w := range in {
 		ids[i] = w.on
 	}
-	posts, err := lockVotables(ctx, c, ids)
+	posts, err := lockPlaces(ctx, c, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -76,34 +76,45 @@ func (s *Service) createComments(ctx context.Context, c *change.Change, in []wan
 		return nil, err
 	}
 	out := make([]change.Result[*db.Comment], len(in))
-	var rows []*db.Comment
+	var rows []freshComment
 	for i, w := range in {
 		if out[i].Err = posts[i].err; out[i].Err != nil {
 			continue
 		}
 		row := &w.Comment
-		row.PostID = posts[i].ID
-		if out[i].Err = mustTakeReplies(parents, row); out[i].Err != nil {
+		on, err := mayComment(posts[i].Place, false)
+		if err == nil && row.ParentID != nil {
+			err = mayReply(on, parents[*row.ParentID])
+		}
+		if err != nil {
+			out[i].Err = err
 			continue
 		}
 		if err := s.writtenBy(ctx, c, row, w.by); err != nil {
 			return nil, err
 		}
-		rows, out[i].Out = append(rows, row), row
-		out[i].Events = []change.Event{{Type: event.CommentCreated, At: row.CreatedAt, Payload: commentCreated(posts[i].BoardID, row)}}
+		row.PostID = on.at.ID
+		rows, out[i].Out = append(rows, freshComment{on, row}), row
+		out[i].Events = []change.Event{{Type: event.CommentCreated, At: row.CreatedAt, Payload: commentCreated(on.at.BoardID, row)}}
 	}
 	return out, insertComments(ctx, c, rows)
 }
 
-// insertComments inserts comments on locked posts and counts them there.
-func insertComments(ctx context.Context, c *change.Change, comments []*db.Comment) error {
+// freshComment is a comment to insert, on its post.
+type freshComment struct {
+	on CommentablePost
+	*db.Comment
+}
+
+// insertComments inserts comments and counts them on their posts.
+func insertComments(ctx context.Context, c *change.Change, comments []freshComment) error {
 	if len(comments) == 0 {
 		return nil
 	}
 	rows, counts := make([]*db.CommentCreate, len(comments)), tally{}
 	for i, row := range comments {
 		rows[i] = c.Comment.Create().
-			SetID(row.ID).SetPostID(row.PostID).SetNillableParentID(row.ParentID).SetBodyText(row.BodyText).
+			SetID(row.ID).SetPostID(row.on.at.ID).SetNillableParentID(row.ParentID).SetBodyText(row.BodyText).
 			SetNillableAuthorUserID(row.AuthorUserID).SetNillableContactID(row.ContactID).
 			SetCreatedAt(row.CreatedAt).SetUpdatedAt(row.UpdatedAt)
 		if row.EmailHash != nil {
@@ -112,7 +123,7 @@ func insertComments(ctx context.Context, c *change.Change, comments []*db.Commen
 		if row.BodyJSON != nil {
 			rows[i].SetBodyJSON(row.BodyJSON)
 		}
-		counts.add(PostCount{Post: row.PostID, Comments: 1, At: &row.CreatedAt})
+		counts.add(PostCount{Post: row.on.at.ID, Comments: 1, At: &row.CreatedAt})
 	}
 	if err := c.Comment.CreateBulk(rows...).Exec(postgres.WithCommit(ctx)); err != nil {
 		return errors.Wrap(err, "insert the comments")
@@ -167,19 +178,4 @@ func parentsOf(ctx context.Context, c *change.Change, in []wantedComment) (map[p
 		byID[row.ID] = row
 	}
 	return byID, nil
-}
-
-// mustTakeReplies checks that a reply's parent is a top-level comment of the same post.
-func mustTakeReplies(parents map[publicid.Comment]*db.Comment, reply *db.Comment) error {
-	if reply.ParentID == nil {
-		return nil
-	}
-	parent := parents[*reply.ParentID]
-	if parent == nil || parent.PostID != reply.PostID {
-		return problem.MissingIn("parentId", "comment on this post")
-	}
-	if parent.ParentID != nil {
-		return problem.Invalid("parentId", "oneLevel", "is a reply itself; replies nest one level only")
-	}
-	return nil
 }

@@ -7,7 +7,6 @@ import (
 
 	"earshot/ent/db"
 	"earshot/ent/db/comment"
-	"earshot/ent/db/user"
 	"earshot/internal/change"
 	"earshot/internal/postgres"
 	"earshot/internal/problem"
@@ -33,15 +32,9 @@ func (s *Service) UpdateComment(
 		if err := q.CheckIfMatch(c, old); err != nil {
 			return nil, err
 		}
-		own := old.AuthorUserID != nil && *old.AuthorUserID == c.Caller.User.ID
-		if !own && *c.Caller.User.Role == user.RoleMember {
-			return nil, problem.New(problem.Forbidden, "Only the author, owners and admins may edit the comment.").
-				With("reason", "role_insufficient")
-		}
 		at := postgres.Now()
-		if window := s.settings.CommentEditWindow; window > 0 && at.Sub(old.CreatedAt) > window {
-			return nil, problem.New(problem.Forbidden, "The comment can't be edited any more.").
-				With("reason", "edit_window_expired")
+		if err := mayEditComment(c.Caller.User, old, s.settings.CommentEditWindow, at); err != nil {
+			return nil, err
 		}
 		update := c.Comment.UpdateOne(old)
 		change.Differs(&body.Text, old.BodyText, update.SetBodyText)
@@ -53,7 +46,7 @@ func (s *Service) UpdateComment(
 		if err != nil {
 			return nil, errors.Wrap(err, "update the comment")
 		}
-		if !own {
+		if !wrote(c.Caller.User, old) {
 			c.Audit("updateComment", id)
 		}
 		return changed, nil

@@ -77,39 +77,45 @@ func lockPost(ctx context.Context, c *change.Change, id publicid.Post) (*db.Post
 	return p, nil
 }
 
-// votable is a locked post that takes votes and comments, or the reason why there is none.
-type votable struct {
+// Place is a locked post and its board. The post has only its identity, and the board what
+// lockPlacesSQL reads of it. Only the gates decide what a place takes: mayVote and mayComment.
+type Place struct {
 	*db.Post
+	board *db.Board
+}
+
+// lockedPlace is a Place, or the reason why there is none.
+type lockedPlace struct {
+	Place
 	err error
 }
 
-// lockVotables locks posts for votes and comments. For a merged post it locks and returns the target
-// of the merge, as long as the target exists. The posts have only their identity. The result has the
-// order of ids. A missing post is problem.NotFound, or change.ErrHeld unless the change waits:
-// another transaction may hold the post.
-func lockVotables(ctx context.Context, c *change.Change, ids []publicid.Post) ([]votable, error) {
-	found, err := LockVotables(ctx, c.Tx, ids, !c.Waits)
+// lockPlaces locks posts for votes and comments. For a merged post it locks and returns the target
+// of the merge, as long as the target exists. The result has the order of ids. A missing post is
+// problem.NotFound, or change.ErrHeld unless the change waits: another transaction may hold the post.
+func lockPlaces(ctx context.Context, c *change.Change, ids []publicid.Post) ([]lockedPlace, error) {
+	found, err := LockPlaces(ctx, c.Tx, ids, !c.Waits)
 	if err != nil {
 		return nil, err
 	}
-	all := make([]votable, len(ids))
+	all := make([]lockedPlace, len(ids))
 	for i, id := range ids {
-		p := found[id]
+		p, known := found[id]
 		switch {
-		case p != nil && p.MergedIntoID == nil:
-			all[i].Post = p
-		case p != nil && found[*p.MergedIntoID] != nil:
-			all[i].Post = found[*p.MergedIntoID]
+		case known && p.MergedIntoID == nil:
+			all[i].Place = p
+		case known && found[*p.MergedIntoID].Post != nil:
+			all[i].Place = found[*p.MergedIntoID]
 		case !c.Waits:
 			all[i].err = change.ErrHeld
-		case p == nil:
+		case !known:
 			all[i].err = problem.Missing("post")
 		default:
 			there, err := postgres.Exists(ctx, c.Post.Query().Where(post.ID(*p.MergedIntoID), post.DeletedAtIsNil()))
 			if err != nil {
 				return nil, errors.Wrap(err, "look up the post that was merged into")
 			}
-			if all[i].Post = p; there {
+			if all[i].Place = p; there {
 				all[i].err = postgres.ErrAgain // the merge was made while this transaction waited for the lock
 			}
 		}
@@ -117,13 +123,22 @@ func lockVotables(ctx context.Context, c *change.Change, ids []publicid.Post) ([
 	return all, nil
 }
 
-// lockVotable is lockVotables for one post.
-func lockVotable(ctx context.Context, c *change.Change, id publicid.Post) (*db.Post, error) {
-	found, err := lockVotables(ctx, c, []publicid.Post{id})
+// lockPlace is lockPlaces for one post.
+func lockPlace(ctx context.Context, c *change.Change, id publicid.Post) (Place, error) {
+	found, err := lockPlaces(ctx, c, []publicid.Post{id})
 	if err != nil {
-		return nil, err
+		return Place{}, err
 	}
-	return found[0].Post, found[0].err
+	return found[0].Place, found[0].err
+}
+
+// shownTo returns problem.NotFound if the post is hidden from a visitor: visitors see only public
+// boards.
+func (at Place) shownTo(visitor bool) error {
+	if visitor && !at.board.Public {
+		return problem.Missing("post")
+	}
+	return nil
 }
 
 // tally has the changes of the counters of locked posts.

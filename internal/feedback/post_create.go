@@ -84,11 +84,12 @@ func (s *Service) createPosts(ctx context.Context, c *change.Change, in []wanted
 		return nil, err
 	}
 	out := make([]change.Result[*Post], len(in))
-	var fresh []*Post
+	var fresh []freshPost
 	for i, w := range in {
 		p := &Post{Post: rows[i]}
+		var on PostableBoard
 		switch {
-		case !places.Boards[p.BoardID]:
+		case places.Boards[p.BoardID] == nil:
 			out[i].Err = problem.Missing("board")
 		case p.ContactID != nil && !places.Contacts[*p.ContactID]:
 			out[i].Err = problem.MissingIn("contactId", "contact")
@@ -100,13 +101,16 @@ func (s *Service) createPosts(ctx context.Context, c *change.Change, in []wanted
 			p.ContactID = &found.ID
 		}
 		if out[i].Err == nil {
+			on, out[i].Err = mayPost(places.Boards[p.BoardID], false)
+		}
+		if out[i].Err == nil {
 			p.TagIDs, out[i].Err = tags.of(p.BoardID, w.tags)
 		}
 		if out[i].Err != nil && !c.Waits {
 			out[i].Err = change.ErrHeld // another transaction may hold the row
 		}
 		if out[i].Err == nil {
-			fresh, out[i].Out = append(fresh, p), p
+			fresh, out[i].Out = append(fresh, freshPost{on, p}), p
 		}
 	}
 	if err := insertPosts(ctx, c, places.Taken, fresh); err != nil {
@@ -148,11 +152,22 @@ func keepPlaces(ctx context.Context, c *change.Change, posts []*db.Post) (*PostP
 	return KeepPostPlaces(ctx, c.Tx, slugs, from, !c.Waits)
 }
 
+// freshPost is a post to insert, on its board.
+type freshPost struct {
+	on PostableBoard
+	*Post
+}
+
 // insertPosts inserts posts of keepPlaces with their tags, under free slugs. taken has the slugs of their
 // titles that other posts have.
-func insertPosts(ctx context.Context, c *change.Change, taken map[PostSlug]bool, posts []*Post) error {
-	if len(posts) == 0 {
+func insertPosts(ctx context.Context, c *change.Change, taken map[PostSlug]bool, fresh []freshPost) error {
+	if len(fresh) == 0 {
 		return nil
+	}
+	posts := make([]*Post, len(fresh))
+	for i, p := range fresh {
+		p.BoardID = p.on.board.ID
+		posts[i] = p.Post
 	}
 	if err := giveSlugs(ctx, c, taken, posts); err != nil {
 		return err

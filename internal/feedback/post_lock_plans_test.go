@@ -42,7 +42,7 @@ func TestTheKeptPlansOfPostsVotesAndContactsReadOnlyTheirRows(t *testing.T) {
 			ctx := postgres.WithOrganization(t.Context(), of)
 			require.NoError(t, s.InTx(ctx, func(tx *db.Tx) error {
 				post, user, contact := publicid.NewPost(), publicid.NewUser(), publicid.NewContact()
-				_, err := feedback.LockVotables(ctx, tx, []publicid.Post{post}, false)
+				_, err := feedback.LockPlaces(ctx, tx, []publicid.Post{post}, false)
 				require.NoError(t, err)
 				_, err = feedback.LookForVotes(ctx, tx, []feedback.VoteLook{{Post: post, Member: &user, Contact: &contact, Hashes: [][]byte{{1}}}})
 				require.NoError(t, err)

@@ -23,7 +23,7 @@ type PostSlug struct {
 
 // PostPlaces is the answer of KeepPostPlaces.
 type PostPlaces struct {
-	Boards   map[publicid.Board]bool
+	Boards   map[publicid.Board]*db.Board
 	Contacts map[publicid.Contact]bool
 	// Taken are the slugs that live posts have.
 	Taken map[PostSlug]bool
@@ -37,8 +37,9 @@ type PostPlaces struct {
 //     boards are of the organization, and so are their posts.
 const keepPostPlacesSQL = `
 WITH kept_boards AS (
-  SELECT b.id FROM (SELECT DISTINCT unnest((SELECT $2::uuid[])) AS id ORDER BY id) w, LATERAL (
-    SELECT id FROM boards WHERE id = w.id AND organization_id IS NOT DISTINCT FROM $1 LIMIT 1 FOR KEY SHARE%[1]s) b
+  SELECT b.* FROM (SELECT DISTINCT unnest((SELECT $2::uuid[])) AS id ORDER BY id) w, LATERAL (
+    SELECT id, name, slug, public, moderated FROM boards
+    WHERE id = w.id AND organization_id IS NOT DISTINCT FROM $1 LIMIT 1 FOR KEY SHARE%[1]s) b
 ), kept_contacts AS (
   SELECT c.id FROM (SELECT DISTINCT unnest((SELECT $4::uuid[])) AS id ORDER BY id) w, LATERAL (
     SELECT id FROM contacts WHERE id = w.id AND organization_id IS NOT DISTINCT FROM $1 LIMIT 1 FOR KEY SHARE%[1]s) c
@@ -48,9 +49,9 @@ WITH kept_boards AS (
     ORDER BY board_id, slug LIMIT 1
   ) p WHERE (p.board_id, p.slug) = (w.board_id, w.slug)
 )
-SELECT id, NULL::uuid, NULL::text FROM kept_boards UNION ALL
-SELECT NULL, id, NULL FROM kept_contacts UNION ALL
-SELECT board_id, NULL, slug FROM taken`
+SELECT id, NULL::uuid, NULL::text, name, slug, public, moderated FROM kept_boards UNION ALL
+SELECT NULL, id, NULL, '', '', false, false FROM kept_contacts UNION ALL
+SELECT board_id, NULL, slug, '', '', false, false FROM taken`
 
 // KeepPostPlaces finds the boards and the contacts of new posts, prevents their deletion until the
 // transaction ends, and looks for posts that have the slugs. It skips rows that other transactions are
@@ -62,18 +63,21 @@ func KeepPostPlaces(
 	for i, s := range slugs {
 		boards[i], names[i] = s.Board, s.Slug
 	}
-	found := &PostPlaces{map[publicid.Board]bool{}, map[publicid.Contact]bool{}, map[PostSlug]bool{}}
+	found := &PostPlaces{map[publicid.Board]*db.Board{}, map[publicid.Contact]bool{}, map[PostSlug]bool{}}
 	var board *publicid.Board
 	var contact *publicid.Contact
 	var slug *string
-	err := postgres.QueryTx(ctx, tx, postgres.EachRow([]any{&board, &contact, &slug}, func() {
+	var b db.Board
+	err := postgres.QueryTx(ctx, tx, postgres.EachRow([]any{&board, &contact, &slug, &b.Name, &b.Slug, &b.Public, &b.Moderated}, func() {
 		switch {
 		case contact != nil:
 			found.Contacts[*contact] = true
 		case slug != nil:
 			found.Taken[PostSlug{*board, *slug}] = true
 		default:
-			found.Boards[*board] = true
+			on := b
+			on.ID = *board
+			found.Boards[*board] = &on
 		}
 	}), fmt.Sprintf(keepPostPlacesSQL, postgres.SkipLocked(skipHeld)), postgres.UUIDs(boards), names, postgres.UUIDs(contacts))
 	if err != nil {
@@ -82,8 +86,9 @@ func KeepPostPlaces(
 	return found, nil
 }
 
-// The array is selected as in seeSQL, and the organization is compared as in keepPostPlacesSQL.
-const lockVotablesSQL = `
+// The array is selected as in seeSQL, and the organization is compared as in keepPostPlacesSQL. The
+// boards are not locked: a board that becomes private meanwhile does so after the act.
+const lockPlacesSQL = `
 WITH asked AS (
   SELECT DISTINCT unnest((SELECT $2::uuid[])) AS id
 ), wanted AS (
@@ -91,23 +96,28 @@ WITH asked AS (
   SELECT m.* FROM asked a, LATERAL (SELECT merged_into_id FROM posts WHERE id = a.id AND organization_id IS NOT DISTINCT FROM $1 LIMIT 1) m
   WHERE merged_into_id IS NOT NULL
 )
-SELECT p.* FROM (SELECT id FROM wanted ORDER BY id) w, LATERAL (
+SELECT p.*, b.* FROM (SELECT id FROM wanted ORDER BY id) w, LATERAL (
   SELECT id, organization_id, board_id, title, slug, merged_into_id FROM posts
   WHERE id = w.id AND organization_id IS NOT DISTINCT FROM $1 AND coalesce(deleted_at, 'infinity') = 'infinity' LIMIT 1 FOR NO KEY UPDATE%s
-) p`
+) p, LATERAL (
+  SELECT name, slug, public, moderated FROM boards WHERE id = p.board_id LIMIT 1
+) b`
 
-// LockVotables locks live posts and the posts that they were merged into, in the order of their ids.
-// It skips posts that other transactions hold if skipHeld is set. The result, by id, has only the
-// identity of the posts: votes and comments need no more.
-func LockVotables(
+// LockPlaces locks live posts and the posts that they were merged into, in the order of their ids.
+// It skips posts that other transactions hold if skipHeld is set. The result is by id.
+func LockPlaces(
 	ctx context.Context, tx *db.Tx, ids []publicid.Post, skipHeld bool,
-) (map[publicid.Post]*db.Post, error) {
-	found := make(map[publicid.Post]*db.Post, len(ids))
+) (map[publicid.Post]Place, error) {
+	found := make(map[publicid.Post]Place, len(ids))
 	var p db.Post
-	err := postgres.QueryTx(ctx, tx, postgres.EachRow([]any{&p.ID, &p.OrganizationID, &p.BoardID, &p.Title, &p.Slug, &p.MergedIntoID}, func() {
-		row := p
-		found[p.ID] = &row
-	}), fmt.Sprintf(lockVotablesSQL, postgres.SkipLocked(skipHeld)), postgres.UUIDs(ids))
+	var b db.Board
+	err := postgres.QueryTx(ctx, tx, postgres.EachRow([]any{
+		&p.ID, &p.OrganizationID, &p.BoardID, &p.Title, &p.Slug, &p.MergedIntoID, &b.Name, &b.Slug, &b.Public, &b.Moderated,
+	}, func() {
+		on, board := p, b
+		board.ID, board.OrganizationID = p.BoardID, p.OrganizationID
+		found[p.ID] = Place{&on, &board}
+	}), fmt.Sprintf(lockPlacesSQL, postgres.SkipLocked(skipHeld)), postgres.UUIDs(ids))
 	if err != nil {
 		return nil, errors.Wrap(err, "lock the posts")
 	}

@@ -24,8 +24,18 @@ const (
 	maxAddresses = 5000
 )
 
+// PublicPost is a post as the visitors of its board see it, on the board and in the widget.
+type PublicPost struct {
+	*Post
+	// MergedInto is the target of the post's merge, or nil. Votes and comments go there.
+	MergedInto *Post
+	// NoVote and NoComment are the problems that a vote or a comment of a visitor meets. Nil means that
+	// the post takes it.
+	NoVote, NoComment error
+}
+
 // PublicPost loads a post of a public board by its slug.
-func (s *Service) PublicPost(ctx context.Context, on *db.Board, name string) (*Post, error) {
+func (s *Service) PublicPost(ctx context.Context, on *db.Board, name string) (*PublicPost, error) {
 	if !on.Public || !slug.Valid(name) {
 		return nil, problem.Missing("post")
 	}
@@ -37,7 +47,30 @@ func (s *Service) PublicPost(ctx context.Context, on *db.Board, name string) (*P
 	if err != nil {
 		return nil, errors.Wrap(err, "find the post")
 	}
-	return s.Post(ctx, found.ID)
+	seen := &PublicPost{}
+	if seen.Post, err = s.Post(ctx, found.ID); err != nil {
+		return nil, err
+	}
+	at := Place{seen.Post.Post, on}
+	if seen.MergedIntoID != nil {
+		seen.MergedInto, err = s.Post(ctx, *seen.MergedIntoID)
+		if err != nil && !problem.Is(err, problem.NotFound) { // the target may have been deleted just now
+			return nil, err
+		}
+	}
+	if seen.MergedInto != nil {
+		at.Post = seen.MergedInto.Post
+	}
+	_, seen.NoVote = mayVote(at, voter{visitor: true})
+	_, seen.NoComment = mayComment(at, true)
+	return seen, nil
+}
+
+// NoPost returns the problem that a new post of a visitor meets on a board. Nil means that the board
+// takes it.
+func NoPost(on *db.Board) error {
+	_, err := mayPost(on, true)
+	return err
 }
 
 // RoadmapStatuses are the columns of a roadmap.

@@ -8,13 +8,11 @@ import (
 	"github.com/go-faster/errors"
 
 	"earshot/ent/db"
-	"earshot/ent/db/board"
 	"earshot/ent/db/vote"
 	"earshot/internal/change"
 	"earshot/internal/contacts"
 	"earshot/internal/event"
 	"earshot/internal/postgres"
-	"earshot/internal/problem"
 	"earshot/internal/publicid"
 )
 
@@ -43,7 +41,7 @@ type OptIn struct {
 // as returns the visitor as a voter. An opt-in makes or finds the visitor's contact with this
 // source.
 func (s *Service) as(ctx context.Context, c *change.Change, who Visitor, source string) (voter, error) {
-	by := voter{emailHash: &who.EmailHash}
+	by := voter{emailHash: &who.EmailHash, visitor: true}
 	if who.OptIn == nil {
 		return by, nil
 	}
@@ -54,62 +52,36 @@ func (s *Service) as(ctx context.Context, c *change.Change, who Visitor, source 
 	return by, err
 }
 
-// KeepPublicBoard loads a public board and prevents its deletion until the transaction ends.
-func (s *Service) KeepPublicBoard(ctx context.Context, c *change.Change, id publicid.Board) (*db.Board, error) {
-	return onlyBoard(ctx, c.Board.Query().Where(board.ID(id), board.Public(true)).ForShare(postgres.KeyShare))
-}
-
-// LockPublicPost locks a post of a public board, or the target of its merge.
-func (s *Service) LockPublicPost(ctx context.Context, c *change.Change, id publicid.Post) (*db.Post, *db.Board, error) {
-	p, err := lockVotable(ctx, c, id)
-	if err != nil {
-		return nil, nil, err
-	}
-	on, err := onlyBoard(ctx, c.Board.Query().Where(board.ID(p.BoardID), board.Public(true)))
-	if problem.Is(err, problem.NotFound) {
-		err = problem.Missing("post")
-	}
-	return p, on, err
-}
-
-// CastVisitorsVote adds a visitor's vote to a post of LockPublicPost and records its event. If the
-// person has voted already, it changes nothing.
-func (s *Service) CastVisitorsVote(ctx context.Context, c *change.Change, on *db.Post, who Visitor) error {
-	by, err := s.as(ctx, c, who, "public_vote")
-	if err != nil {
-		return err
-	}
-	// Note this spelling first, so that the other spellings also find older votes.
-	if err := contacts.NoteSpelling(ctx, c.Tx, who.Spelled); err != nil {
-		return err
-	}
-	if by.spellings, err = contacts.SpellingsTx(ctx, c.Tx, who.Spelled); err != nil {
-		return err
-	}
-	votes, err := cast(ctx, c, []ballot{{on, by}})
+// CastVisitorsVote adds a visitor's vote and records its event. If the person has voted already, it
+// changes nothing.
+func (s *Service) CastVisitorsVote(ctx context.Context, c *change.Change, b Ballot) error {
+	votes, err := cast(ctx, c, []Ballot{b})
 	if err != nil || !votes[0].Fresh {
 		return err
 	}
-	return c.Record(event.VoteCreated, voteCreated(on.BoardID, votes[0].Vote))
+	return c.Record(event.VoteCreated, voteCreated(b.on.BoardID, votes[0].Vote))
 }
 
 // RetractVisitorsVote removes the person's vote, if there is one.
 func (s *Service) RetractVisitorsVote(ctx context.Context, c *change.Change, on publicid.Post, email string) error {
-	p, _, err := s.LockPublicPost(ctx, c, on)
+	at, err := lockPlace(ctx, c, on)
 	if err != nil {
+		return err
+	}
+	if err := at.shownTo(true); err != nil {
 		return err
 	}
 	spellings, err := contacts.SpellingsTx(ctx, c.Tx, s.Spelled(email))
 	if err != nil {
 		return err
 	}
-	_, err = retract(ctx, c, p, voter{spellings: spellings})
+	_, err = retract(ctx, c, at, voter{spellings: spellings, visitor: true})
 	return err
 }
 
-// CreateVisitorsPost adds a visitor's post to a board of KeepPublicBoard and records post.created.
+// CreateVisitorsPost adds a visitor's post to a board and records post.created.
 func (s *Service) CreateVisitorsPost(
-	ctx context.Context, c *change.Change, on *db.Board, title, text string, who Visitor,
+	ctx context.Context, c *change.Change, on PostableBoard, title, text string, who Visitor,
 ) (*db.Post, error) {
 	by, err := s.as(ctx, c, who, "public_post")
 	if err != nil {
@@ -119,22 +91,21 @@ func (s *Service) CreateVisitorsPost(
 	if err != nil {
 		return nil, err
 	}
-	row := newPost(on.ID, NewPost{Title: strings.TrimSpace(title), Body: Body{Text: text}})
+	row := newPost(on.board.ID, NewPost{Title: strings.TrimSpace(title), Body: Body{Text: text}})
 	row.OrganizationID, row.AuthorUserID, row.ContactID = author.OrganizationID, &author.ID, by.contact
 	places, err := keepPlaces(ctx, c, []*db.Post{row})
 	if err != nil {
 		return nil, err
 	}
-	if err := insertPosts(ctx, c, places.Taken, []*Post{{Post: row}}); err != nil {
+	if err := insertPosts(ctx, c, places.Taken, []freshPost{{on, &Post{Post: row}}}); err != nil {
 		return nil, err
 	}
 	return row, c.Record(event.PostCreated, postCreated(row))
 }
 
-// CreateVisitorsComment adds a visitor's comment to a post of LockPublicPost and records
-// comment.created.
+// CreateVisitorsComment adds a visitor's comment to a post and records comment.created.
 func (s *Service) CreateVisitorsComment(
-	ctx context.Context, c *change.Change, on *db.Post, text string, who Visitor,
+	ctx context.Context, c *change.Change, on CommentablePost, text string, who Visitor,
 ) (*db.Comment, error) {
 	by, err := s.as(ctx, c, who, "public_comment")
 	if err != nil {
@@ -146,13 +117,13 @@ func (s *Service) CreateVisitorsComment(
 	}
 	at := postgres.Now()
 	row := &db.Comment{
-		ID: publicid.NewComment(), OrganizationID: on.OrganizationID, PostID: on.ID, BodyText: text,
+		ID: publicid.NewComment(), OrganizationID: on.at.OrganizationID, PostID: on.at.ID, BodyText: text,
 		AuthorUserID: &author.ID, ContactID: by.contact, EmailHash: by.emailHash, CreatedAt: at, UpdatedAt: at,
 	}
-	if err := insertComments(ctx, c, []*db.Comment{row}); err != nil {
+	if err := insertComments(ctx, c, []freshComment{{on, row}}); err != nil {
 		return nil, err
 	}
-	return row, c.Record(event.CommentCreated, commentCreated(on.BoardID, row))
+	return row, c.Record(event.CommentCreated, commentCreated(on.at.BoardID, row))
 }
 
 // HasVoted reports whether the person with an address has voted on a post, or on the target of its

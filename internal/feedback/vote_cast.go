@@ -51,12 +51,12 @@ func (s *Service) castVotes(ctx context.Context, c *change.Change, in []newVote)
 	for i, v := range in {
 		posts[i] = v.on
 	}
-	locked, err := lockVotables(ctx, c, posts)
+	locked, err := lockPlaces(ctx, c, posts)
 	if err != nil {
 		return nil, err
 	}
 	out := make([]change.Result[*CastVote], len(in))
-	var ballots []ballot
+	var ballots []Ballot
 	var callers []int
 	for i, v := range in {
 		if out[i].Err = locked[i].err; out[i].Err != nil {
@@ -70,7 +70,12 @@ func (s *Service) castVotes(ctx context.Context, c *change.Change, in []newVote)
 			}
 			by = contactAsVoter(found)
 		}
-		ballots, callers = append(ballots, ballot{locked[i].Post, by}), append(callers, i)
+		b, err := mayVote(locked[i].Place, by)
+		if err != nil {
+			out[i].Err = err
+			continue
+		}
+		ballots, callers = append(ballots, b), append(callers, i)
 	}
 	votes, err := cast(ctx, c, ballots)
 	if err != nil {
@@ -88,7 +93,7 @@ func (s *Service) castVotes(ctx context.Context, c *change.Change, in []newVote)
 // cast adds the votes to locked posts, unless the person has voted already. The look for older votes
 // comes after the lock, in a statement of its own: only then does it see the votes of a transaction
 // that held the lock before.
-func cast(ctx context.Context, c *change.Change, ballots []ballot) ([]*CastVote, error) {
+func cast(ctx context.Context, c *change.Change, ballots []Ballot) ([]*CastVote, error) {
 	if len(ballots) == 0 {
 		return nil, nil
 	}
@@ -152,7 +157,7 @@ func (s *Service) RetractVote(
 		return RetractedVote{}, err
 	}
 	return change.Run(ctx, s.changes, q, func(c *change.Change) (RetractedVote, error) {
-		p, err := lockVotable(ctx, c, on)
+		p, err := lockPlace(ctx, c, on)
 		if err != nil {
 			return RetractedVote{}, err
 		}
@@ -173,8 +178,8 @@ func (s *Service) RetractVote(
 }
 
 // retract removes a person's votes from a locked post. It returns one of them, or nil.
-func retract(ctx context.Context, c *change.Change, p *db.Post, by voter) (*db.Vote, error) {
-	found, err := votesOf(ctx, c, []ballot{{p, by}})
+func retract(ctx context.Context, c *change.Change, p Place, by voter) (*db.Vote, error) {
+	found, err := votesOf(ctx, c, []Ballot{{p, by}})
 	if err != nil || len(found[0]) == 0 {
 		return nil, err
 	}

@@ -22,6 +22,8 @@ type voter struct {
 	emailHash *[]byte
 	// spellings are the hashes of other spellings of the visitor's address.
 	spellings [][]byte
+	// visitor is set for an end-user on a public board.
+	visitor bool
 }
 
 func (s *Service) member(u *db.User) voter {
@@ -67,16 +69,10 @@ func (v voter) hashes() [][]byte {
 	return append([][]byte{*v.emailHash}, v.spellings...)
 }
 
-// ballot is a voter at a locked post.
-type ballot struct {
-	on *db.Post
-	by voter
-}
-
 // votesOf returns each person's votes on the post, a vote by the person's own id first. There can be
 // several if the votes were cast before the service could match them: the contact had no address
 // yet, or an older release did not match members with contacts.
-func votesOf(ctx context.Context, c *change.Change, ballots []ballot) ([][]*db.Vote, error) {
+func votesOf(ctx context.Context, c *change.Change, ballots []Ballot) ([][]*db.Vote, error) {
 	looks := make([]VoteLook, len(ballots))
 	for i, b := range ballots {
 		looks[i] = VoteLook{Post: b.on.ID, Member: b.by.user, Contact: b.by.contact, Hashes: b.by.hashes()}

@@ -102,7 +102,7 @@ func (s *Service) Retract(ctx context.Context, by Sender, on publicid.Post) erro
 	}
 	_, err := change.Run(ctx, s.changes, change.Request[publicid.Post]{}, func(c *change.Change) (publicid.Post, error) {
 		if c.Caller.Organization.PublicClosed {
-			return on, Closed()
+			return on, problem.PublicClosed.Problem()
 		}
 		return on, s.feedback.RetractVisitorsVote(ctx, c, on, by.Email)
 	})

@@ -44,7 +44,7 @@ func (s *Service) Approve(ctx context.Context, id publicid.Submission, q change.
 		if row.PostID != nil {
 			w.Post = *row.PostID
 		}
-		at, err := s.place(ctx, c, w)
+		at, err := s.place(ctx, c, w, who)
 		if problem.Is(err, problem.NotFound) {
 			return done, hidden(ctx, c, id)
 		}
@@ -68,7 +68,7 @@ func hidden(ctx context.Context, c *change.Change, id publicid.Submission) error
 	if _, err := onlySubmission(ctx, c.Submission.Query().Where(submission.ID(id))); err != nil {
 		return err
 	}
-	return problem.New(problem.Conflict, "The board isn't public any more.").With("reason", "board_not_public")
+	return problem.BoardNotPublic.Problem()
 }
 
 // writer returns the author of a submission.

@@ -52,7 +52,7 @@ func (s *Service) Ask(ctx context.Context, by Sender, w Wanted, m Mailing) error
 		return err
 	}
 	if change.CallerOf(ctx).Organization.PublicClosed {
-		return Closed()
+		return problem.PublicClosed.Problem()
 	}
 	organization := change.CallerOf(ctx).Organization.ID.UUID()
 	if err := s.take(ctx, s.bucket("organization", organization[:], organizationLinks, organizationRefill)); err != nil {

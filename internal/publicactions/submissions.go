@@ -57,7 +57,7 @@ func (s *Service) mustWait(ctx context.Context, c *change.Change, on *db.Board, 
 // hold puts a visitor's post or comment into the moderation queue. A full queue is problem.Forbidden,
 // and so is a used up share of the author, the network or the board.
 func (s *Service) hold(
-	ctx context.Context, c *change.Change, at *Done, who feedback.Visitor, from netip.Prefix, w Wanted, reason submission.Reason,
+	ctx context.Context, c *change.Change, at *target, who feedback.Visitor, from netip.Prefix, w Wanted, reason submission.Reason,
 ) (*Done, error) {
 	// The lock keeps two visitors from taking the last place.
 	if err := c.LockOrganization(ctx); err != nil {
@@ -71,7 +71,7 @@ func (s *Service) hold(
 	if room, err := hasRoom(ctx, c.Submission, shares); err != nil {
 		return nil, err
 	} else if !room {
-		return nil, QueueFull()
+		return nil, problem.QueueFull.Problem()
 	}
 	id := publicid.NewSubmission()
 	row := c.Submission.Create().SetID(id).SetKind(submission.Kind(w.Kind)).SetReason(reason).SetBoardID(at.Board.ID).
@@ -93,7 +93,7 @@ func (s *Service) hold(
 		return nil, errors.Wrap(err, "insert the submission")
 	}
 	at.Waits = true
-	return at, nil
+	return &at.Done, nil
 }
 
 // networkHash identifies a network within an organization. It is nil for an unknown network.
@@ -105,19 +105,6 @@ func (s *Service) networkHash(of publicid.Organization, from netip.Prefix) []byt
 	mac.Write([]byte("network of submission\x00" + of.String() + "\x00"))
 	mac.Write(networkName(from))
 	return mac.Sum(nil)
-}
-
-// QueueFull is the problem of a moderation queue that accepts no more from a visitor.
-func QueueFull() error {
-	return problem.New(problem.Forbidden, "Too much waits to be looked at just now.").With("reason", queueFull)
-}
-
-const queueFull = "queue_full"
-
-// IsQueueFull reports whether an error is QueueFull.
-func IsQueueFull(err error) bool {
-	var p *problem.Error
-	return errors.As(err, &p) && p.Code == problem.Forbidden && p.Details["reason"] == queueFull
 }
 
 // HasRoom reports whether the organization's moderation queue accepts more submissions for a board.

@@ -322,7 +322,7 @@ func TestOneVisitorCannotFillTheModerationQueue(t *testing.T) {
 		s.comments(t, "Again")
 	}
 	_, err := s.Act(s.ctx, quentin, publicactions.Wanted{Kind: publicactions.Comment, Post: s.post, Text: "And again"}, "")
-	require.True(t, publicactions.IsQueueFull(err), err)
+	require.True(t, problem.QueueFull.Is(err), err)
 	room, err := s.HasRoom(s.ctx, s.board)
 	require.NoError(t, err)
 	require.True(t, room, "others write on")
@@ -349,7 +349,7 @@ func TestANetworkFillsNoMoreThanATenthOfTheQueue(t *testing.T) {
 	require.NoError(t, s.waits("first@example.com", theirs))
 	s.copies(t, 98, "network_hash")
 	require.NoError(t, s.waits("last@example.com", theirs))
-	require.True(t, publicactions.IsQueueFull(s.waits("another@example.com", theirs)))
+	require.True(t, problem.QueueFull.Is(s.waits("another@example.com", theirs)))
 	require.NoError(t, s.waits("another@example.com", ours))
 }
 
@@ -358,7 +358,7 @@ func TestABoardFillsNoMoreThanHalfOfTheQueue(t *testing.T) {
 	s := moderated(t)
 	require.NoError(t, s.waits("first@example.com", theirs))
 	s.copies(t, 499, "NULL")
-	require.True(t, publicactions.IsQueueFull(s.waits("another@example.com", ours)))
+	require.True(t, problem.QueueFull.Is(s.waits("another@example.com", ours)))
 	room, err := s.HasRoom(s.ctx, s.board)
 	require.NoError(t, err)
 	require.False(t, room)

@@ -109,9 +109,13 @@ type Done struct {
 // queue. Further checks on the texts of end-users belong here.
 func (s *Service) perform(ctx context.Context, c *change.Change, by Sender, w Wanted) (*Done, error) {
 	if c.Caller.Organization.PublicClosed {
-		return nil, Closed()
+		return nil, problem.PublicClosed.Problem()
 	}
-	at, err := s.place(ctx, c, w)
+	who := feedback.Visitor{Spelled: s.feedback.Spelled(by.Email)}
+	if w.OptIn {
+		who.OptIn = &feedback.OptIn{Email: by.Email, Name: by.Name, Language: w.Language, At: postgres.Now()}
+	}
+	at, err := s.place(ctx, c, w, who)
 	if err != nil {
 		return nil, err
 	}
@@ -119,45 +123,51 @@ func (s *Service) perform(ctx context.Context, c *change.Change, by Sender, w Wa
 	if err != nil {
 		return nil, err
 	}
-	who := feedback.Visitor{Spelled: s.feedback.Spelled(by.Email)}
-	if w.OptIn {
-		who.OptIn = &feedback.OptIn{Email: by.Email, Name: by.Name, Language: w.Language, At: postgres.Now()}
-	}
 	if reason != "" {
 		return s.hold(ctx, c, at, who, by.From, w, reason)
 	}
 	return s.appear(ctx, c, at, who, w)
 }
 
-// place loads and locks the target of an action: a board, or a post with its board.
-func (s *Service) place(ctx context.Context, c *change.Change, w Wanted) (*Done, error) {
-	if w.Kind == Post {
-		on, err := s.feedback.KeepPublicBoard(ctx, c, w.Board)
-		return &Done{Board: on}, err
-	}
-	p, on, err := s.feedback.LockPublicPost(ctx, c, w.Post)
-	return &Done{Board: on, Post: p}, err
+// target is the locked place of an action, which passed the gate of its kind.
+type target struct {
+	Done
+	board   feedback.PostableBoard
+	ballot  feedback.Ballot
+	comment feedback.CommentablePost
 }
 
-// appear executes the action at its place.
-func (s *Service) appear(ctx context.Context, c *change.Change, at *Done, who feedback.Visitor, w Wanted) (_ *Done, err error) {
+// place locks the target of an action: a board, or a post.
+func (s *Service) place(ctx context.Context, c *change.Change, w Wanted, who feedback.Visitor) (at *target, err error) {
+	at = &target{}
 	switch w.Kind {
 	case Post:
-		at.Post, err = s.feedback.CreateVisitorsPost(ctx, c, at.Board, w.Title, w.Text, who)
+		at.board, err = s.feedback.KeepForPost(ctx, c, w.Board)
+		at.Board = at.board.Shown()
 	case Vote:
-		err = s.feedback.CastVisitorsVote(ctx, c, at.Post, who)
+		at.ballot, err = s.feedback.LockForVote(ctx, c, w.Post, who)
+		at.Post, at.Board = at.ballot.Shown()
 	case Comment:
-		at.Comment, err = s.feedback.CreateVisitorsComment(ctx, c, at.Post, w.Text, who)
+		at.comment, err = s.feedback.LockForComment(ctx, c, w.Post)
+		at.Post, at.Board = at.comment.Shown()
 	default:
 		err = errors.Errorf("an interaction of the kind %q", w.Kind)
-	}
-	if err == nil && who.OptIn != nil {
-		err = s.subscribers.OptIn(ctx, c, who.OptIn.Email, who.OptIn.Language, who.OptIn.At)
 	}
 	return at, err
 }
 
-// Closed is the problem of an organization that currently accepts nothing from end-users.
-func Closed() error {
-	return problem.New(problem.Forbidden, "The organization takes nothing from the public just now.").With("reason", "public_closed")
+// appear executes the action at its place.
+func (s *Service) appear(ctx context.Context, c *change.Change, at *target, who feedback.Visitor, w Wanted) (_ *Done, err error) {
+	switch w.Kind {
+	case Post:
+		at.Post, err = s.feedback.CreateVisitorsPost(ctx, c, at.board, w.Title, w.Text, who)
+	case Vote:
+		err = s.feedback.CastVisitorsVote(ctx, c, at.ballot)
+	case Comment:
+		at.Comment, err = s.feedback.CreateVisitorsComment(ctx, c, at.comment, w.Text, who)
+	}
+	if err == nil && who.OptIn != nil {
+		err = s.subscribers.OptIn(ctx, c, who.OptIn.Email, who.OptIn.Language, who.OptIn.At)
+	}
+	return &at.Done, err
 }
