@@ -49,8 +49,7 @@ var (
 	RoleInsufficient = reason(Forbidden, "role_insufficient", noticeClosed, "The role of the key's member doesn't allow it.",
 		"the key's member lacks the [role](authentication.md#members-and-their-roles)")
 	SubscriberMailsNotAllowed = reason(Forbidden, "subscriber_mails_not_allowed", noticeClosed,
-		"The operator of this service has not allowed this organization to send e-mails to end-users. "+
-			"Ask the operator to run `earshot org update --subscriber-mails-allowed`.",
+		"The operator of this service has not allowed this organization to send e-mails to end-users: ask the operator.",
 		"the operator has not allowed e-mails to end-users")
 	OriginNotAllowed = reason(Forbidden, "origin_not_allowed", noticeClosed,
 		"The widget of this organization is not for pages of this origin: PUT /v1/widget/origins sets those that may hold it.", "")
