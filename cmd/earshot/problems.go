@@ -16,6 +16,9 @@ func inWords(err error) error {
 		return err
 	}
 	fields, _ := p.Details["fields"].([]problem.Field)
+	if problem.SubscriberMailsNotAllowed.Is(err) {
+		return errors.New("the organization may not send e-mails to end-users: --subscriber-mails-allowed allows it")
+	}
 	if len(fields) == 0 {
 		return errors.New(p.Message)
 	}
