@@ -110,7 +110,7 @@ var Layers = []Layer{
 			"internal/postgres", "internal/publicid", "internal/telemetry",
 		}},
 		{"internal/delivery/fairness", "shares of slots, queue and memory, without I/O", []string{
-			"internal/change", "internal/memory", "internal/publicid", "internal/send", "webhook",
+			"internal/change", "internal/inflight", "internal/memory", "internal/publicid", "internal/send", "webhook",
 		}},
 		{"internal/retention", "removes old rows", []string{"internal/change", "internal/postgres", "internal/publicid"}},
 		{"internal/access", "organizations, members, roles, API keys", []string{

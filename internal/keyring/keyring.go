@@ -4,9 +4,9 @@ package keyring
 import (
 	"context"
 	"crypto/sha256"
-	"sync"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	"golang.org/x/sync/singleflight"
 
 	"earshot/internal/access"
@@ -28,8 +28,7 @@ type Keyring struct {
 	authenticate func(ctx context.Context, key string) (*change.Caller, error)
 
 	flight singleflight.Group
-	mu     sync.Mutex
-	known  map[[sha256.Size]byte]remembered
+	known  *lru.Cache[[sha256.Size]byte, remembered]
 }
 
 type remembered struct {
@@ -37,20 +36,19 @@ type remembered struct {
 	until  time.Time
 }
 
-// maxKnown bounds the memory. When the cache is full, it is cleared.
+// maxKnown bounds the memory.
 const maxKnown = 10_000
 
 // New makes a keyring that looks up keys with authenticate.
 func New(authenticate func(ctx context.Context, key string) (*change.Caller, error)) *Keyring {
-	return &Keyring{authenticate: authenticate, known: map[[sha256.Size]byte]remembered{}}
+	known, _ := lru.New[[sha256.Size]byte, remembered](maxKnown) // fails only for a size of 0
+	return &Keyring{authenticate: authenticate, known: known}
 }
 
 // Find returns the caller with the key. For an invalid key it returns the error of the look-up.
 func (k *Keyring) Find(ctx context.Context, key string) (*change.Caller, error) {
 	hash := sha256.Sum256([]byte(key))
-	k.mu.Lock()
-	r, ok := k.known[hash]
-	k.mu.Unlock()
+	r, ok := k.known.Get(hash)
 	if ok && time.Now().Before(r.until) {
 		return r.caller, nil
 	}
@@ -73,23 +71,12 @@ func (k *Keyring) lookUp(ctx context.Context, hash [sha256.Size]byte, key string
 	until := time.Now().Add(Remembered)
 	caller, err := k.authenticate(ctx, key)
 	if err != nil {
-		k.forget(hash)
+		k.known.Remove(hash)
 		return nil, err
 	}
 	if end := access.KeyEnds(caller.Key); end != nil && end.Before(until) {
 		until = *end
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if len(k.known) >= maxKnown {
-		clear(k.known)
-	}
-	k.known[hash] = remembered{caller, until}
+	k.known.Add(hash, remembered{caller, until})
 	return caller, nil
-}
-
-func (k *Keyring) forget(hash [sha256.Size]byte) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	delete(k.known, hash)
 }

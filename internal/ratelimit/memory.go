@@ -1,10 +1,10 @@
 package ratelimit
 
 import (
-	"container/list"
 	"sync"
 	"time"
 
+	"github.com/hashicorp/golang-lru/v2/simplelru"
 	"golang.org/x/time/rate"
 )
 
@@ -16,19 +16,14 @@ const Most = 10_000
 type Buckets[K comparable] struct {
 	perMinute int
 
-	mu     sync.Mutex
-	recent *list.List // of bucket[K], the most recently used first
-	by     map[K]*list.Element
-}
-
-type bucket[K comparable] struct {
-	key K
-	*rate.Limiter
+	mu sync.Mutex
+	of *simplelru.LRU[K, *rate.Limiter]
 }
 
 // NewBuckets makes buckets that hold perMinute tokens and refill at that rate.
 func NewBuckets[K comparable](perMinute int) *Buckets[K] {
-	return &Buckets[K]{perMinute: perMinute, recent: list.New(), by: map[K]*list.Element{}}
+	of, _ := simplelru.NewLRU[K, *rate.Limiter](Most, nil) // fails only for a size of 0
+	return &Buckets[K]{perMinute: perMinute, of: of}
 }
 
 // Take is the result of Buckets.Take.
@@ -44,18 +39,14 @@ type Take struct {
 func (b *Buckets[K]) Take(key K) Take {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	e := b.by[key]
-	if e == nil {
-		if b.recent.Len() >= Most {
-			delete(b.by, b.recent.Remove(b.recent.Back()).(bucket[K]).key)
-		}
-		e = b.recent.PushFront(bucket[K]{key, rate.NewLimiter(rate.Limit(b.perMinute)/60, b.perMinute)})
-		b.by[key] = e
+	one, known := b.of.Get(key)
+	if !known {
+		one = rate.NewLimiter(rate.Limit(b.perMinute)/60, b.perMinute)
+		b.of.Add(key, one)
 	}
-	b.recent.MoveToFront(e)
 	// The time is read under the lock. An earlier time than that of the previous call would turn
 	// the bucket's clock back, and the bucket would refill twice for the same period.
-	one, at := e.Value.(bucket[K]), time.Now()
+	at := time.Now()
 	ok := one.AllowN(at, 1)
 	return Take{OK: ok, Left: max(0, one.TokensAt(at)), At: at}
 }

@@ -40,6 +40,5 @@ func TestTheBucketsRememberABoundedNumberOfKeys(t *testing.T) {
 	}
 	require.False(t, b.Take(0).OK, "who came last goes last")
 	require.True(t, b.Take(1).OK, "forgotten")
-	require.Len(t, b.by, Most)
-	require.Equal(t, Most, b.recent.Len())
+	require.Equal(t, Most, b.of.Len())
 }

@@ -1,11 +1,12 @@
 package pagecache
 
 import (
-	"container/list"
 	"context"
+	"math"
 	"sync"
 	"time"
 
+	"github.com/hashicorp/golang-lru/v2/simplelru"
 	"golang.org/x/sync/singleflight"
 )
 
@@ -17,14 +18,12 @@ type Expiring[T any] struct {
 	most   int
 	flight singleflight.Group
 
-	mu     sync.Mutex
-	recent *list.List // of *expiring[T], the most recently used first
-	by     map[string]*list.Element
-	size   int
+	mu   sync.Mutex
+	kept *simplelru.LRU[string, *expiring[T]]
+	size int
 }
 
 type expiring[T any] struct {
-	key   string
 	value T
 	until time.Time
 	size  int
@@ -35,7 +34,9 @@ const expiringOverhead = 512
 
 // NewExpiring makes a cache of at most the given number of bytes.
 func NewExpiring[T any](most int, sizeOf func(T) (size int, keep bool)) *Expiring[T] {
-	return &Expiring[T]{sizeOf: sizeOf, most: most, recent: list.New(), by: map[string]*list.Element{}}
+	m := &Expiring[T]{sizeOf: sizeOf, most: most}
+	m.kept, _ = simplelru.NewLRU(math.MaxInt, func(_ string, gone *expiring[T]) { m.size -= gone.size }) // fails only for a size of 0
+	return m
 }
 
 // Get returns the value with the key. It reads the value if the cache does not have it.
@@ -72,16 +73,11 @@ func (m *Expiring[T]) Peek(key string) (value T, ok bool) {
 func (m *Expiring[T]) find(key string) *expiring[T] {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	e := m.by[key]
-	if e == nil {
+	found, ok := m.kept.Get(key)
+	if ok && !time.Now().Before(found.until) {
+		m.kept.Remove(key)
 		return nil
 	}
-	found := e.Value.(*expiring[T])
-	if !time.Now().Before(found.until) {
-		m.remove(e)
-		return nil
-	}
-	m.recent.MoveToFront(e)
 	return found
 }
 
@@ -91,22 +87,14 @@ func (m *Expiring[T]) Put(key string, value T, until time.Time) {
 	if !small {
 		return
 	}
-	one := &expiring[T]{key: key, value: value, until: until, size: size + len(key) + expiringOverhead}
+	one := &expiring[T]{value: value, until: until, size: size + len(key) + expiringOverhead}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if e := m.by[one.key]; e != nil {
-		m.remove(e)
-	}
-	m.by[one.key] = m.recent.PushFront(one)
+	m.kept.Remove(key) // Add would not subtract the size of the former value
+	m.kept.Add(key, one)
 	for m.size += one.size; m.size > m.most; {
-		m.remove(m.recent.Back())
+		m.kept.RemoveOldest()
 	}
-}
-
-func (m *Expiring[T]) remove(e *list.Element) {
-	gone := m.recent.Remove(e).(*expiring[T])
-	delete(m.by, gone.key)
-	m.size -= gone.size
 }
 
 // Shared returns a value that is at most boardFresh old. With anew, it reads the value now.

@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	"earshot/internal/inflight"
 	"earshot/internal/publicid"
 )
 
@@ -13,8 +14,8 @@ import (
 type LaterLimits struct {
 	rules         rules
 	mu            sync.Mutex
-	webhooks      map[publicid.Webhook]int
-	organizations map[publicid.Organization]int
+	webhooks      inflight.Counts[publicid.Webhook]
+	organizations inflight.Counts[publicid.Organization]
 }
 
 // Admission holds the decision about each webhook of a group.
@@ -34,7 +35,7 @@ const (
 func NewLaterLimits() *LaterLimits { return newLaterLimits(production()) }
 
 func newLaterLimits(r rules) *LaterLimits {
-	return &LaterLimits{rules: r, webhooks: map[publicid.Webhook]int{}, organizations: map[publicid.Organization]int{}}
+	return &LaterLimits{rules: r, webhooks: inflight.Counts[publicid.Webhook]{}, organizations: inflight.Counts[publicid.Organization]{}}
 }
 
 // Wait is the minimum wait of deliveries that were refused because of their organization's share.
@@ -59,10 +60,10 @@ func (l *LaterLimits) Admit(of []publicid.Webhook, owners map[publicid.Webhook]p
 			all[webhook] = WebhookShareUsed
 		default:
 			all[webhook] = Free
-			l.webhooks[webhook]++
+			l.webhooks.Up(webhook)
 			if owned && !charged[owner] {
 				charged[owner] = true
-				l.organizations[owner]++
+				l.organizations.Up(owner)
 			}
 		}
 	}
@@ -74,16 +75,10 @@ func (l *LaterLimits) end(all Admission, charged map[publicid.Organization]bool)
 	defer l.mu.Unlock()
 	for webhook, share := range all {
 		if share == Free {
-			countDown(l.webhooks, webhook)
+			l.webhooks.Down(webhook)
 		}
 	}
 	for organization := range charged {
-		countDown(l.organizations, organization)
-	}
-}
-
-func countDown[K comparable](counts map[K]int, key K) {
-	if counts[key]--; counts[key] == 0 {
-		delete(counts, key)
+		l.organizations.Down(organization)
 	}
 }
