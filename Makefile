@@ -169,7 +169,7 @@ vulncheck: linters ## look for known vulnerabilities in the code that the progra
 		test -z "$$wrong" || { echo "$$wrong" >&2; exit 1; }
 	@.ci/vulncheck "$(LINTERS)/govulncheck" '$(VULNDB)'
 
-generate: ## write ent/db, api/gen, the SDKs and parts of the docs from ent/schema, api/openapi.yaml, internal/config, internal/problem and internal/architecture
+generate: ## write ent/db, api/gen, the SDKs, parts of the docs and the settings of deployments from ent/schema, api/openapi.yaml, internal/config, internal/problem and internal/architecture
 	@go generate ./ent
 	@go build -C tools/generate -o $(CURDIR)/$(BIN)/oapi-codegen github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen
 	@$(BIN)/oapi-codegen -config api/server.cfg.yaml api/openapi.yaml
@@ -177,7 +177,7 @@ generate: ## write ent/db, api/gen, the SDKs and parts of the docs from ent/sche
 	@go run ./docs/generate
 
 # It compares files and not commits, so that it also works before a commit.
-SUMS := find ent/db api/gen sdk/go/*.gen.go sdk/typescript/src/generated sdk/python/src/earshot/_generated_*.py sdk/*/CHANGELOG.md docs/operating.md docs/architecture.md docs/api/versioning.md docs/api/errors.md -type f -exec cksum {} + | LC_ALL=C sort -k 3
+SUMS := find ent/db api/gen sdk/go/*.gen.go sdk/typescript/src/generated sdk/python/src/earshot/_generated_*.py sdk/*/CHANGELOG.md docs/operating.md docs/architecture.md docs/api/versioning.md docs/api/errors.md deploy/compose.yaml deploy/helm/earshot/values.schema.json -type f -exec cksum {} + | LC_ALL=C sort -k 3
 generate-check: ## fail if `make generate` changes anything
 	@mkdir -p $(BIN) && $(SUMS) > $(BIN)/generated.sums
 	@$(MAKE) --no-print-directory generate

@@ -1,5 +1,5 @@
-// Command generate writes the parts of Markdown pages that follow from the code or the contract, between the
-// comments that name them.
+// Command generate writes the parts of Markdown pages and of deployments that follow from the code or the
+// contract, between the lines that name them.
 //
 //	go run ./docs/generate
 package main
@@ -7,6 +7,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -64,6 +65,11 @@ func written(root string) (map[string]string, error) {
 			return nil, errors.Wrapf(err, "write %s", part.page)
 		}
 	}
+	files, err := deployments(root)
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(pages, files)
 	return pages, nil
 }
 

@@ -17,6 +17,8 @@ type Setting struct {
 	Secret bool `json:"secret"`
 	// Temporal marks a setting that Temporal's clients read and this program doesn't.
 	Temporal bool `json:"temporal"`
+	// Type is the type of the value in JSON Schema: boolean, integer or string.
+	Type string `json:"type"`
 }
 
 // Settings lists the service's settings, and the settings of Temporal's clients that deployments
@@ -27,10 +29,25 @@ func Settings() []Setting {
 	for _, f := range fields {
 		all = append(all, Setting{
 			Name: f.Tag.Get("env"), Default: f.Tag.Get("envDefault"), Help: f.Tag.Get("help"),
-			Required: f.Tag.Get("required") == "true", Secret: f.Tag.Get("mask") != "",
+			Required: f.Tag.Get("required") == "true", Secret: f.Tag.Get("mask") != "", Type: typeOf(f.Type),
 		})
 	}
-	return append(all, temporalSettings...)
+	for _, s := range temporalSettings {
+		s.Type = "string"
+		all = append(all, s)
+	}
+	return all
+}
+
+func typeOf(t reflect.Type) string {
+	switch t {
+	case reflect.TypeFor[bool]():
+		return "boolean"
+	case reflect.TypeFor[int](), reflect.TypeFor[int32]():
+		return "integer"
+	default:
+		return "string"
+	}
 }
 
 // names lists the settings that Load reads.

@@ -46,9 +46,7 @@ func (s *Service) as(ctx context.Context, c *change.Change, who Visitor, source 
 		return by, nil
 	}
 	found, err := s.contacts.OptIn(ctx, c, who.OptIn.Email, who.OptIn.Name, source)
-	if found != nil {
-		by.contact = &found.ID
-	}
+	by.contact = found
 	return by, err
 }
 
@@ -87,12 +85,12 @@ func (s *Service) CreateVisitorsPost(
 	if err != nil {
 		return nil, err
 	}
-	author, err := guestOf(ctx, c, by.contact, by.emailHash)
+	author, err := guestOf(ctx, c, by.contactID(), by.emailHash)
 	if err != nil {
 		return nil, err
 	}
 	row := newPost(on.board.ID, NewPost{Title: strings.TrimSpace(title), Body: Body{Text: text}})
-	row.OrganizationID, row.AuthorUserID, row.ContactID = author.OrganizationID, &author.ID, by.contact
+	row.OrganizationID, row.AuthorUserID, row.ContactID = author.OrganizationID, &author.ID, by.contactID()
 	places, err := keepPlaces(ctx, c, []*db.Post{row})
 	if err != nil {
 		return nil, err
@@ -111,14 +109,14 @@ func (s *Service) CreateVisitorsComment(
 	if err != nil {
 		return nil, err
 	}
-	author, err := guestOf(ctx, c, by.contact, by.emailHash)
+	author, err := guestOf(ctx, c, by.contactID(), by.emailHash)
 	if err != nil {
 		return nil, err
 	}
 	at := postgres.Now()
 	row := &db.Comment{
 		ID: publicid.NewComment(), OrganizationID: on.at.OrganizationID, PostID: on.at.ID, BodyText: text,
-		AuthorUserID: &author.ID, ContactID: by.contact, EmailHash: by.emailHash, CreatedAt: at, UpdatedAt: at,
+		AuthorUserID: &author.ID, ContactID: by.contactID(), EmailHash: by.emailHash, CreatedAt: at, UpdatedAt: at,
 	}
 	if err := insertComments(ctx, c, []freshComment{{on, row}}); err != nil {
 		return nil, err

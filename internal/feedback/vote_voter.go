@@ -17,7 +17,7 @@ import (
 // two members may share an address.
 type voter struct {
 	user    *publicid.User
-	contact *publicid.Contact
+	contact *db.Contact
 	// emailHash is nil for a contact without an address.
 	emailHash *[]byte
 	// spellings are the hashes of other spellings of the visitor's address.
@@ -31,7 +31,15 @@ func (s *Service) member(u *db.User) voter {
 	return voter{user: &u.ID, emailHash: &hash}
 }
 
-func contactAsVoter(c *db.Contact) voter { return voter{contact: &c.ID, emailHash: contactsHash(c)} }
+func contactAsVoter(c *db.Contact) voter { return voter{contact: c, emailHash: contactsHash(c)} }
+
+// contactID returns nil for a voter without a contact.
+func (v voter) contactID() *publicid.Contact {
+	if v.contact == nil {
+		return nil
+	}
+	return &v.contact.ID
+}
 
 // contactsHash returns nil for a contact without an address. Ent reads its hash as a pointer to
 // nil.
@@ -46,13 +54,13 @@ func contactsHash(c *db.Contact) *[]byte {
 func (v voter) row(of publicid.Organization, on publicid.Post) *db.Vote {
 	return &db.Vote{
 		ID: publicid.NewVote(), OrganizationID: of, PostID: on, CreatedAt: postgres.Now(),
-		UserID: v.user, ContactID: v.contact, EmailHash: v.emailHash,
+		UserID: v.user, ContactID: v.contactID(), EmailHash: v.emailHash,
 	}
 }
 
 // own reports whether a vote has the voter's id.
 func (v voter) own(of *db.Vote) bool {
-	return v.user != nil && change.Same(v.user, of.UserID) || v.contact != nil && change.Same(v.contact, of.ContactID)
+	return v.user != nil && change.Same(v.user, of.UserID) || v.contact != nil && change.Same(v.contactID(), of.ContactID)
 }
 
 // cast reports whether a vote is the voter's, by id or by address.
@@ -75,7 +83,7 @@ func (v voter) hashes() [][]byte {
 func votesOf(ctx context.Context, c *change.Change, ballots []Ballot) ([][]*db.Vote, error) {
 	looks := make([]VoteLook, len(ballots))
 	for i, b := range ballots {
-		looks[i] = VoteLook{Post: b.on.ID, Member: b.by.user, Contact: b.by.contact, Hashes: b.by.hashes()}
+		looks[i] = VoteLook{Post: b.on.ID, Member: b.by.user, Contact: b.by.contactID(), Hashes: b.by.hashes()}
 	}
 	found, err := LookForVotes(ctx, c.Tx, looks)
 	if err != nil {

@@ -20,7 +20,8 @@ type Reason struct {
 
 // The notices of refused actions.
 const (
-	noticeClosed  = "closed"
+	noticeClosed  = "closed"  // the organization takes nothing from visitors
+	noticeRefused = "refused" // a rule keeps this visitor from it
 	noticeFull    = "full"
 	noticeChanged = "changed"
 )
@@ -38,20 +39,20 @@ func reason(code Code, name, notice, message, cause string) *Reason {
 var (
 	BillingReadOnly = reason(Forbidden, "billing_read_only", noticeClosed, "The organization is in a read-only billing state.",
 		"the organization is [read-only](authentication.md#read-only-organizations)")
-	EditWindowExpired = reason(Forbidden, "edit_window_expired", noticeClosed, "The comment can't be edited any more.",
+	EditWindowExpired = reason(Forbidden, "edit_window_expired", noticeRefused, "The comment can't be edited any more.",
 		"the comment is too old for an edit")
-	EventFeedOff = reason(Forbidden, "event_feed_off", noticeClosed, "This deployment keeps no feed of events.",
+	EventFeedOff = reason(Forbidden, "event_feed_off", noticeRefused, "This deployment keeps no feed of events.",
 		"the deployment keeps no feed")
-	ForeignOrigin = reason(Forbidden, "foreign_origin", noticeClosed, "Pages of this origin may not use this service.",
+	ForeignOrigin = reason(Forbidden, "foreign_origin", noticeRefused, "Pages of this origin may not use this service.",
 		"a browser sent the request for a page of another site")
-	NotYourKey = reason(Forbidden, "not_your_key", noticeClosed, "The API key is another member's.",
+	NotYourKey = reason(Forbidden, "not_your_key", noticeRefused, "The API key is another member's.",
 		"you rotated the key of another member")
-	RoleInsufficient = reason(Forbidden, "role_insufficient", noticeClosed, "The role of the key's member doesn't allow it.",
+	RoleInsufficient = reason(Forbidden, "role_insufficient", noticeRefused, "The role of the key's member doesn't allow it.",
 		"the key's member lacks the [role](authentication.md#members-and-their-roles)")
-	SubscriberMailsNotAllowed = reason(Forbidden, "subscriber_mails_not_allowed", noticeClosed,
+	SubscriberMailsNotAllowed = reason(Forbidden, "subscriber_mails_not_allowed", noticeRefused,
 		"The operator of this service has not allowed this organization to send e-mails to end-users: ask the operator.",
 		"the operator has not allowed e-mails to end-users")
-	OriginNotAllowed = reason(Forbidden, "origin_not_allowed", noticeClosed,
+	OriginNotAllowed = reason(Forbidden, "origin_not_allowed", noticeRefused,
 		"The widget of this organization is not for pages of this origin: PUT /v1/widget/origins sets those that may hold it.", "")
 	PublicClosed = reason(Forbidden, "public_closed", noticeClosed, "The organization takes nothing from the public just now.", "")
 	QueueFull    = reason(Forbidden, "queue_full", noticeFull, "Too much waits to be looked at just now.", "")
@@ -92,19 +93,19 @@ var CursorExpired = reason(Gone, "cursor_expired", noticeChanged,
 
 // The token of the widget is refused. The reasons reveal none of its content.
 var (
-	TokenMalformed = reason(Unauthorized, "token_malformed", noticeClosed,
+	TokenMalformed = reason(Unauthorized, "token_malformed", noticeRefused,
 		"The token isn't a JWT in compact form with alg HS256, kid, sub, iss, aud, iat and exp.", "")
-	TokenUnknownKey = reason(Unauthorized, "token_unknown_key", noticeClosed,
+	TokenUnknownKey = reason(Unauthorized, "token_unknown_key", noticeRefused,
 		"The token's kid is not the id of a secret of this widget.", "")
-	TokenBadSignature = reason(Unauthorized, "token_bad_signature", noticeClosed,
+	TokenBadSignature = reason(Unauthorized, "token_bad_signature", noticeRefused,
 		"The token isn't signed by HS256 with the secret that its kid names.", "")
-	TokenExpired     = reason(Unauthorized, "token_expired", noticeClosed, "The token has expired.", "")
-	TokenNotValidYet = reason(Unauthorized, "token_not_valid_yet", noticeClosed, "The token is not valid yet.", "")
-	TokenLivesLong   = reason(Unauthorized, "token_lives_too_long", noticeClosed,
+	TokenExpired     = reason(Unauthorized, "token_expired", noticeRefused, "The token has expired.", "")
+	TokenNotValidYet = reason(Unauthorized, "token_not_valid_yet", noticeRefused, "The token is not valid yet.", "")
+	TokenLivesLong   = reason(Unauthorized, "token_lives_too_long", noticeRefused,
 		"The token is valid for more than an hour: exp may be at most 3600 after iat.", "")
-	TokenWrongIssuer = reason(Unauthorized, "token_wrong_issuer", noticeClosed,
+	TokenWrongIssuer = reason(Unauthorized, "token_wrong_issuer", noticeRefused,
 		"The token's iss must be the id of the organization.", "")
-	TokenWrongAudience = reason(Unauthorized, "token_wrong_audience", noticeClosed, "The token's aud must be widget.", "")
+	TokenWrongAudience = reason(Unauthorized, "token_wrong_audience", noticeRefused, "The token's aud must be widget.", "")
 )
 
 // Problem makes the problem with the reason.
