@@ -196,6 +196,10 @@ contract-changelog: oasdiff ## write the changes of the contract since the last 
 migration: withstack ## write the next migration from the changes of ent/schema: name=add_something; without a name, check edited migrations
 	@$(BIN)/withstack -- go run ./ent/newmigration "$(name)"
 
+# A test compares the file. It is no part of `make generate`, which needs no Postgres.
+triggers: withstack ## write ent/migrations/triggers.md, the list of all triggers, from the migrations and internal/migrate/authoring/reasons.go
+	@$(BIN)/withstack -- go run ./ent/newmigration -triggers
+
 # The appVersion of the packaged chart, which is also the tag of its image.
 CHART_VERSION = $(shell git describe --tags --always --dirty=-changed)
 CHART := deploy/helm/earshot
@@ -237,4 +241,4 @@ oasdiff:
 promtool:
 	$(call BUILT,observe,$(PROMTOOL))
 
-.PHONY: needs help up down reset quickstart build test test-all upgrades race fuzz bench bench-guard bench-new bench-seed faults production browser screenshots lint alerts image deploy-check chart vulncheck generate generate-check contract-check contract-changelog migration clean withstack gotestsum linters charttools oasdiff promtool
+.PHONY: needs help up down reset quickstart build test test-all upgrades race fuzz bench bench-guard bench-new bench-seed faults production browser screenshots lint alerts image deploy-check chart vulncheck generate generate-check contract-check contract-changelog migration triggers clean withstack gotestsum linters charttools oasdiff promtool

@@ -5,12 +5,14 @@
 // It creates scratch databases and needs a superuser's URL in EARSHOT_TEST_POSTGRES_URL.
 // `make migration name=…` provides the URL and the name.
 //
-// Every run also updates atlas.sum and effects.json, and reports new migrations that break the
-// rules. After an edit by hand, run `make migration` without a name.
+// Every run also updates atlas.sum, effects.json and triggers.md, and reports new migrations that break the
+// rules. After an edit by hand, run `make migration` without a name. With -triggers, the command only writes
+// triggers.md (`make triggers`).
 package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"net/url"
 	"os"
@@ -33,11 +35,13 @@ const (
 )
 
 func main() {
-	name := ""
-	if len(os.Args) > 1 {
-		name = os.Args[1]
+	only := flag.Bool("triggers", false, "only write triggers.md")
+	flag.Parse()
+	do := func(ctx context.Context) error { return run(ctx, flag.Arg(0)) }
+	if *only {
+		do = triggers
 	}
-	if err := run(context.Background(), name); err != nil {
+	if err := do(context.Background()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -84,11 +88,30 @@ func write(ctx context.Context, name string) error {
 	return nil
 }
 
+// triggers writes triggers.md from the embedded migrations.
+func triggers(ctx context.Context) error {
+	return onScratch(ctx, func(url string) error {
+		s, err := postgres.Open(postgres.Options{URL: url})
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		if _, err := migrate.Up(ctx, s); err != nil {
+			return err
+		}
+		text, err := authoring.Triggers(ctx, url)
+		if err != nil {
+			return err
+		}
+		return writeFile("triggers.md", []byte(text))
+	})
+}
+
 // onScratch calls do with the URL of an empty database.
 func onScratch(ctx context.Context, do func(url string) error) error {
 	server := os.Getenv("EARSHOT_TEST_POSTGRES_URL")
 	if server == "" { // pgx would fall back to PGHOST, and we would drop a database there
-		return errors.New("EARSHOT_TEST_POSTGRES_URL is not set: run make migration")
+		return errors.New("EARSHOT_TEST_POSTGRES_URL is not set: run make migration or make triggers")
 	}
 	admin, err := pgx.Connect(ctx, server)
 	if err != nil {
@@ -108,17 +131,24 @@ func onScratch(ctx context.Context, do func(url string) error) error {
 	return do(u.String())
 }
 
-// record writes the effects of the migrations to effects.json. It fails if a migration breaks the
-// rules.
+// record writes the effects of the migrations to effects.json, and their triggers to triggers.md. It fails if a
+// migration breaks the rules, or if a trigger has no reason.
 func record(ctx context.Context) error {
 	files, err := migrate.Files(os.DirFS(dir))
 	if err != nil {
 		return err
 	}
-	var all []authoring.Observed
+	var (
+		all      []authoring.Observed
+		triggers string
+		lacking  error // reported after the broken rules
+	)
 	err = onScratch(ctx, func(url string) (err error) {
-		all, err = authoring.Observe(ctx, url, files)
-		return err
+		if all, err = authoring.Observe(ctx, url, files); err != nil {
+			return err
+		}
+		triggers, lacking = authoring.Triggers(ctx, url)
+		return nil
 	})
 	if err != nil {
 		return err
@@ -127,8 +157,8 @@ func record(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(dir, "effects.json"), text, 0o644); err != nil { //nolint:gosec // a source file
-		return errors.Wrap(err, "write effects.json")
+	if err := writeFile("effects.json", text); err != nil {
+		return err
 	}
 	broken := false
 	for _, o := range all {
@@ -142,6 +172,16 @@ func record(ctx context.Context) error {
 	}
 	if broken {
 		return errors.New("edit the files by hand, and run `make migration`")
+	}
+	if lacking != nil {
+		return lacking
+	}
+	return writeFile("triggers.md", []byte(triggers))
+}
+
+func writeFile(name string, text []byte) error {
+	if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil { //nolint:gosec // a source file
+		return errors.Wrapf(err, "write %s", name)
 	}
 	return nil
 }
