@@ -127,12 +127,12 @@ func texts(tree fs.FS, name string) ([]text, error) {
 	if err != nil {
 		return nil, err
 	}
+	if bytes.Contains(content[:min(len(content), 1024)], []byte("DO NOT EDIT")) {
+		return nil, nil
+	}
 	lines := strings.Split(string(content), "\n")
 	if path.Ext(name) == ".md" {
 		return paragraphs(name, lines), nil
-	}
-	if bytes.Contains(content[:min(len(content), 1024)], []byte("DO NOT EDIT")) {
-		return nil, nil
 	}
 	return comments(name, lines), nil
 }
