@@ -139,15 +139,15 @@ func record(ctx context.Context) error {
 		return err
 	}
 	var (
-		all      []authoring.Observed
-		triggers string
-		lacking  error // reported after the broken rules
+		all     []authoring.Observed
+		list    string
+		lacking error // reported after the broken rules
 	)
 	err = onScratch(ctx, func(url string) (err error) {
 		if all, err = authoring.Observe(ctx, url, files); err != nil {
 			return err
 		}
-		triggers, lacking = authoring.Triggers(ctx, url)
+		list, lacking = authoring.Triggers(ctx, url)
 		return nil
 	})
 	if err != nil {
@@ -176,7 +176,7 @@ func record(ctx context.Context) error {
 	if lacking != nil {
 		return lacking
 	}
-	return writeFile("triggers.md", []byte(triggers))
+	return writeFile("triggers.md", []byte(list))
 }
 
 func writeFile(name string, text []byte) error {
