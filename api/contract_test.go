@@ -163,6 +163,29 @@ func TestEveryBodyHasANamedSchemaAndValidExamples(t *testing.T) {
 	}
 }
 
+func TestAnswersWithTheSameSchemaReferToExamplesOfTheComponents(t *testing.T) {
+	t.Parallel()
+	answers := map[string][]*openapi3.MediaType{}
+	for _, o := range load(t).operations() {
+		for _, r := range o.Responses.Map() {
+			if m := r.Value.Content.Get("application/json"); r.Ref == "" && m != nil {
+				answers[m.Schema.Ref] = append(answers[m.Schema.Ref], m)
+			}
+		}
+	}
+	delete(answers, "#/components/schemas/DeletedEnvelope") // only an id, of another kind in each answer
+	maps.DeleteFunc(answers, func(_ string, all []*openapi3.MediaType) bool { return len(all) == 1 })
+	require.NotEmpty(t, answers)
+	for schema, all := range answers {
+		for _, m := range all {
+			require.Nil(t, m.Example, schema)
+			for name, e := range m.Examples {
+				require.NotEmpty(t, e.Ref, "%s: example %s", schema, name)
+			}
+		}
+	}
+}
+
 func TestAStrayMemberOfAnAnswerOrAnEventIsCaught(t *testing.T) {
 	t.Parallel()
 	c := load(t)
