@@ -45,9 +45,9 @@ type product struct {
 }
 
 type board struct {
-	Name, Slug, Description string
-	Tags                    []struct{ Name, Color string }
-	Posts                   []struct {
+	Name, Description string
+	Tags              []struct{ Name, Color string }
+	Posts             []struct {
 		Title, Text    string
 		Status         earshot.PostStatus
 		Tags, Comments []string
@@ -55,16 +55,12 @@ type board struct {
 	}
 }
 
-func read() (p product, err error) {
-	if err := yaml.Unmarshal(text, &p); err != nil {
-		return p, errors.Wrap(err, "read demo.yaml")
-	}
-	return p, nil
-}
-
 const (
 	// state is the key of the webhook's metadata that says how far the demo is.
 	state, begun, complete = "demo", "begun", "complete"
+	// firstBoard is the key of the webhook's metadata with the id of the demo's first board. The service
+	// chooses the slug, because the organization may already have a board with that name.
+	firstBoard = "demo-board"
 	// currency is the currency of the contacts' revenue.
 	currency = "EUR"
 	// headerTimeout closes connections that send no request.
@@ -90,15 +86,13 @@ type demo struct {
 // Start runs the receiver and fills the organization, unless an earlier start filled it. It returns the
 // address of the first public board. The receiver runs until stop is called.
 func Start(ctx context.Context, baseURL, key string, report devstack.Report) (address string, stop func(), err error) {
-	product, err := read()
-	if err != nil {
-		return "", nil, err
+	d := &demo{report: report, posts: map[string]string{}}
+	if err := yaml.Unmarshal(text, &d.product); err != nil {
+		return "", nil, errors.Wrap(err, "read demo.yaml")
 	}
-	client, err := earshot.New(earshot.Options{BaseURL: baseURL, APIKey: key})
-	if err != nil {
+	if d.client, err = earshot.New(earshot.Options{BaseURL: baseURL, APIKey: key}); err != nil {
 		return "", nil, errors.Wrap(err, "reach the service")
 	}
-	d := &demo{product: product, client: client, report: report, posts: map[string]string{}}
 	if d.receiver, err = newReceiver(); err != nil {
 		return "", nil, err
 	}
@@ -118,15 +112,16 @@ func (d *demo) run(ctx context.Context, baseURL string) (address string, err err
 			return "", errors.Wrap(err, "fill the demo")
 		}
 	}
+	id := d.webhook.Metadata[firstBoard] // Demos of earlier versions have none.
 	for board, err := range d.client.Boards.List(ctx, earshot.ListBoardsParams{}).All() {
 		if err != nil {
 			return "", errors.Wrap(err, "look for the board")
 		}
-		if board.Slug == d.Boards[0].Slug {
+		if board.ID == id || id == "" && board.Name == d.Boards[0].Name {
 			return baseURL + "/b/" + board.OrganizationID + "/" + board.Slug, nil
 		}
 	}
-	return "", errors.Errorf("the board %q was deleted", d.Boards[0].Slug)
+	return "", errors.Errorf("the demo's board %q was deleted: start without the demo, or begin anew", d.Boards[0].Name)
 }
 
 // provideWebhook makes the webhook, or leads the one of an earlier start to this receiver.
@@ -182,7 +177,10 @@ func (d *demo) fill(ctx context.Context) error {
 	if err := d.fillChangelog(ctx, first); err != nil {
 		return err
 	}
-	_, err := d.client.Webhooks.Update(ctx, d.webhook.ID, earshot.UpdateWebhookRequest{Metadata: map[string]string{state: complete}})
+	var err error
+	d.webhook, err = d.client.Webhooks.Update(ctx, d.webhook.ID, earshot.UpdateWebhookRequest{
+		Metadata: map[string]string{state: complete, firstBoard: first},
+	})
 	return err
 }
 
@@ -224,14 +222,14 @@ func idempotencyKey(parts ...any) earshot.CallOption {
 
 func (d *demo) fillBoard(ctx context.Context, b board) (id string, err error) {
 	board, err := d.client.Boards.Create(ctx, earshot.CreateBoardRequest{
-		Name: b.Name, Slug: &b.Slug, Description: &b.Description, Public: earshot.Ptr(true),
-	}, idempotencyKey(b.Slug))
+		Name: b.Name, Description: &b.Description, Public: earshot.Ptr(true),
+	}, idempotencyKey(b.Name))
 	if err != nil {
 		return "", err
 	}
 	tags := map[string]string{}
 	for _, t := range b.Tags {
-		tag, err := d.client.Tags.Create(ctx, board.ID, earshot.CreateTagRequest{Name: t.Name, Color: &t.Color}, idempotencyKey(b.Slug, "tag", t.Name))
+		tag, err := d.client.Tags.Create(ctx, board.ID, earshot.CreateTagRequest{Name: t.Name, Color: &t.Color}, idempotencyKey(b.Name, "tag", t.Name))
 		if err != nil {
 			return "", err
 		}
@@ -250,13 +248,13 @@ func (d *demo) fillPost(ctx context.Context, b board, i int, board string, tags 
 	ids := []string(nil)
 	for _, name := range p.Tags {
 		if tags[name] == "" {
-			return errors.Errorf("demo.yaml: the board %s has no tag %s", b.Slug, name)
+			return errors.Errorf("demo.yaml: the board %s has no tag %s", b.Name, name)
 		}
 		ids = append(ids, tags[name])
 	}
 	made, err := d.client.Posts.Create(ctx, board, earshot.CreatePostRequest{
 		Title: p.Title, Body: &earshot.PostBodyInput{Text: &p.Text}, TagIDs: ids, ContactID: earshot.Some(d.contact()),
-	}, idempotencyKey(b.Slug, i))
+	}, idempotencyKey(b.Name, i))
 	if err != nil {
 		return err
 	}
@@ -272,7 +270,7 @@ func (d *demo) fillPost(ctx context.Context, b board, i int, board string, tags 
 		if comment.Body.Text, byMember = strings.CutPrefix(text, "team: "); !byMember {
 			comment.ContactID = earshot.Ptr(d.contact())
 		}
-		if _, err := d.client.Comments.Create(ctx, made.ID, comment, idempotencyKey(b.Slug, i, "comment", n)); err != nil {
+		if _, err := d.client.Comments.Create(ctx, made.ID, comment, idempotencyKey(b.Name, i, "comment", n)); err != nil {
 			return err
 		}
 	}
