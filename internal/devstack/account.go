@@ -16,9 +16,8 @@ import (
 // account is the user that runs Postgres, which refuses to run as root. Nil is the caller, if the
 // caller isn't root.
 type account struct {
-	name     string
-	uid, gid uint32
-	groups   []uint32
+	name string
+	syscall.Credential
 }
 
 // postgresAccount chooses the user for the cluster. This is the caller, unless the caller is root.
@@ -58,15 +57,7 @@ func newAccount(found *user.User) (*account, error) {
 		}
 		ids = append(ids, uint32(id))
 	}
-	return &account{name: found.Username, uid: ids[0], gid: ids[1], groups: ids[2:]}, nil
-}
-
-// credential returns the credential for a process of the account, or nil for the caller's own.
-func (a *account) credential() *syscall.Credential {
-	if a == nil {
-		return nil
-	}
-	return &syscall.Credential{Uid: a.uid, Gid: a.gid, Groups: a.groups}
+	return &account{found.Username, syscall.Credential{Uid: ids[0], Gid: ids[1], Groups: ids[2:]}}, nil
 }
 
 // command prepares a process of the account with the given working directory.
@@ -75,7 +66,9 @@ func (a *account) command(ctx context.Context, dir, path string, args ...string)
 	cmd.Dir = dir
 	cmd.Env = postgresEnv()
 	cmd.SysProcAttr = process.Attributes(syscall.SIGKILL)
-	cmd.SysProcAttr.Credential = a.credential()
+	if a != nil {
+		cmd.SysProcAttr.Credential = &a.Credential
+	}
 	return cmd
 }
 
@@ -84,7 +77,7 @@ func (a *account) own(path string) error {
 	if a == nil {
 		return nil
 	}
-	if err := os.Chown(path, int(a.uid), int(a.gid)); err != nil {
+	if err := os.Chown(path, int(a.Uid), int(a.Gid)); err != nil {
 		return errors.Wrapf(err, "hand %s to user %s", path, a.name)
 	}
 	return nil

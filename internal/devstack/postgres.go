@@ -69,17 +69,15 @@ func StartPostgres(ctx context.Context, o PostgresOptions) (*Postgres, error) {
 		return nil, err
 	}
 	o.Dir = dir
-	p, deadline := &Postgres{}, time.Now().Add(postgresReady)
+	p := &Postgres{}
 	p.Process, err = process.Start(ctx, process.Server{
-		Name: postgresName, Title: "Postgres", Dir: dir,
-		Prepare: func(ctx context.Context) (process.Command, error) { return p.prepare(ctx, o) },
+		Name: postgresName, Dir: dir,
+		Prepare: func(ctx context.Context) (*exec.Cmd, error) { return p.prepare(ctx, o) },
 		Ready:   p.ping, ReadyWithin: postgresReady,
-		Again: func(failed *process.Process) bool {
-			// Backends of a killed server notice within moments that they are orphans. Until then they
-			// hold its memory.
-			return failed.LogSays("pre-existing shared memory") && time.Now().Before(deadline)
-		},
-		Advice: "to begin anew remove " + dir,
+		// Backends of a killed server notice within moments that they are orphans. Until then they
+		// hold its memory.
+		Passing: "pre-existing shared memory",
+		Advice:  "; to begin anew remove " + dir,
 		// A fast shutdown ends sessions and writes a checkpoint. An immediate one does neither.
 		Signals: []syscall.Signal{syscall.SIGINT, syscall.SIGQUIT}, Grace: postgresGrace,
 		Report: o.Report,
@@ -102,29 +100,25 @@ func makeDir(dir string) (string, error) {
 	return dir, nil
 }
 
-func (p *Postgres) prepare(ctx context.Context, o PostgresOptions) (process.Command, error) {
+func (p *Postgres) prepare(ctx context.Context, o PostgresOptions) (*exec.Cmd, error) {
 	bin, err := findBinaries(ctx, madeBy(o.Dir), o.Report)
 	if err != nil {
-		return process.Command{}, err
+		return nil, err
 	}
 	c, err := openCluster(ctx, o.Dir, bin, o.Report)
 	if err != nil {
-		return process.Command{}, err
+		return nil, err
 	}
 	if p.password, err = c.password(ctx, bin, o); err != nil {
-		return process.Command{}, err
+		return nil, err
 	}
 	if p.port, err = ChoosePort(o.Port, "Postgres", o.Report); err != nil {
-		return process.Command{}, err
+		return nil, err
 	}
 	p.programs = bin.dir
-	return process.Command{
-		Path: bin.postgres(),
-		Args: append([]string{"-D", c.data()}, settings(p.port, o.Durable)...),
-		Env:  postgresEnv(),
-		Dir:  "/", // the user may not be able to enter our directory
-		User: c.user.credential(),
-	}, nil
+	args := append([]string{"-D", c.data()}, settings(p.port, o.Durable)...)
+	// The user may not be able to enter our directory.
+	return c.user.command(context.WithoutCancel(ctx), "/", bin.postgres(), args...), nil
 }
 
 // settings are passed on the command line and not in a file, so that each start can choose another
@@ -206,14 +200,11 @@ func (p *Postgres) CreateDatabase(ctx context.Context, name string) error {
 	return nil
 }
 
-// ping requires an answer with the right password, so that another server on the port doesn't
-// count.
+// ping logs in with the password, so that another server on the port doesn't count.
 func (p *Postgres) ping(ctx context.Context) error {
 	conn, err := pgx.Connect(ctx, p.URL("postgres"))
 	if err != nil {
 		return err
 	}
-	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
-	var one int
-	return conn.QueryRow(ctx, "SELECT 1").Scan(&one)
+	return conn.Close(ctx)
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -103,10 +104,10 @@ func StartTemporal(ctx context.Context, o TemporalOptions) (*Temporal, error) {
 	o.Dir = dir
 	t := &Temporal{uiPort: Headless}
 	server := process.Server{
-		Name: temporalName, Title: "Temporal", Dir: dir,
+		Name: temporalName, Dir: dir,
 		// The server also has internal listeners on ports that can't be chosen. If one of them is
 		// taken, another start uses other ports.
-		Prepare: func(context.Context) (process.Command, error) { return t.prepare(o) },
+		Prepare: func(context.Context) (*exec.Cmd, error) { return t.prepare(o) },
 		Ready: func(ctx context.Context) error {
 			return t.ready(ctx, append([]string{defaultNamespace}, o.Namespaces...))
 		},
@@ -123,27 +124,28 @@ func StartTemporal(ctx context.Context, o TemporalOptions) (*Temporal, error) {
 	return t, nil
 }
 
-func (t *Temporal) prepare(o TemporalOptions) (c process.Command, err error) {
+func (t *Temporal) prepare(o TemporalOptions) (_ *exec.Cmd, err error) {
 	if t.port, err = ChoosePort(o.Port, "Temporal", o.Report); err != nil {
-		return c, err
+		return nil, err
 	}
 	if o.UIPort != Headless {
 		if t.uiPort, err = ChoosePort(o.UIPort, "Temporal's web UI", o.Report); err != nil {
-			return c, err
+			return nil, err
 		}
 	}
 	args, err := t.args(o)
 	if err != nil {
-		return c, err
+		return nil, err
 	}
-	env := TemporalEnv(o.Dir)
+	cmd := exec.Command(o.Binary, args...)
+	cmd.Env = TemporalEnv(o.Dir)
 	if o.DatabaseFile {
 		// Collect garbage when the heap has grown fivefold. The heap is small, and a collection
 		// takes processor time from the services on the same machine. Without a file the heap is
 		// large: the namespaces of a test run would take 5 GB.
-		env = append(env, "GOGC=400")
+		cmd.Env = append(cmd.Env, "GOGC=400")
 	}
-	return process.Command{Path: o.Binary, Args: args, Env: env}, nil
+	return cmd, nil
 }
 
 // args sets every port that can be set. By default the server takes ports from the ephemeral range.
@@ -218,16 +220,26 @@ func (t *Temporal) ready(ctx context.Context, namespaces []string) error {
 	return nil
 }
 
-// TemporalReady returns nil if the server at the address accepts workflows in all of the namespaces.
-// Nil connects without TLS.
-func TemporalReady(ctx context.Context, address string, encryption *tls.Config, namespaces []string) error {
+// TemporalClient returns a client of the server at the address that connects at its first call and
+// logs nothing. Nil connects without TLS.
+func TemporalClient(address string, encryption *tls.Config) (client.Client, error) {
 	c, err := client.NewLazyClient(client.Options{
 		HostPort:          address,
 		Logger:            log.NewStructuredLogger(slog.New(slog.DiscardHandler)),
 		ConnectionOptions: client.ConnectionOptions{TLS: encryption},
 	})
 	if err != nil {
-		return errors.Wrap(err, "make a client")
+		return nil, errors.Wrap(err, "make a client")
+	}
+	return c, nil
+}
+
+// TemporalReady returns nil if the server at the address accepts workflows in all of the namespaces.
+// Nil connects without TLS.
+func TemporalReady(ctx context.Context, address string, encryption *tls.Config, namespaces []string) error {
+	c, err := TemporalClient(address, encryption)
+	if err != nil {
+		return err
 	}
 	defer c.Close()
 	if _, err := c.CheckHealth(ctx, nil); err != nil {

@@ -3,13 +3,8 @@ package commands
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"strings"
 	"time"
-
-	"github.com/go-faster/errors"
-	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/log"
 
 	"earshot/internal/devstack"
 	"earshot/internal/migrate"
@@ -62,12 +57,9 @@ func (u *up) registerAttributes(ctx context.Context) (string, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, setUpTimeout)
 	defer cancel()
-	c, err := client.DialContext(ctx, client.Options{
-		HostPort: u.temporal.Address(), Namespace: namespace,
-		Logger: log.NewStructuredLogger(slog.New(slog.DiscardHandler)),
-	})
+	c, err := devstack.TemporalClient(u.temporal.Address(), nil)
 	if err != nil {
-		return "", errors.Wrap(err, "reach Temporal")
+		return "", err
 	}
 	defer c.Close()
 	added, err := searchattributes.SetUp(ctx, c, namespace, wanted)

@@ -86,25 +86,12 @@ func (c *Claim) stopLeftover(ctx context.Context, name string, stop syscall.Sign
 	if err := syscall.Kill(pid, stop); err != nil && !errors.Is(err, syscall.ESRCH) {
 		return errors.Wrapf(err, "stop process %d", pid)
 	}
-	if err := awaitLeftover(ctx, pid, command); err != nil {
-		return err
-	}
-	c.forget()
-	return nil
-}
-
-func awaitLeftover(ctx context.Context, pid int, command string) error {
 	ctx, cancel := context.WithTimeout(ctx, leftoverGrace)
 	defer cancel()
-	tick := time.NewTicker(leftoverPoll)
-	defer tick.Stop()
-	for runs(pid, command) {
-		select {
-		case <-ctx.Done():
-			return errors.Wrapf(ctx.Err(), "wait for the end of process %d, which was asked to stop", pid)
-		case <-tick.C:
-		}
+	if err := Poll(ctx, leftoverPoll, func() (bool, error) { return !runs(pid, command), nil }); err != nil {
+		return errors.Wrapf(err, "wait for the end of process %d, which was asked to stop", pid)
 	}
+	c.forget()
 	return nil
 }
 

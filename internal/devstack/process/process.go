@@ -43,36 +43,27 @@ func (r Report) Say(format string, args ...any) {
 
 // Server describes a server and its start.
 type Server struct {
-	// Name is the name of its files in Dir: the log, the lock and the process id. Title is its name
-	// in errors.
-	Name, Title string
+	// Name is the name of its files in Dir: the log, the lock and the process id.
+	Name string
 	// Dir has an absolute path. Two running programs can't share one.
 	Dir string
-	// Prepare returns the command of one start. While it runs, no other program can use Dir.
-	Prepare func(ctx context.Context) (Command, error)
+	// Prepare returns the command of one start. While it runs, no other program can use Dir. Ctx ends
+	// before the server does, so the command must not depend on it.
+	Prepare func(ctx context.Context) (*exec.Cmd, error)
 	// Ready asks the started server. It returns nil if the server can do its work.
 	Ready func(ctx context.Context) error
 	// ReadyWithin bounds the time from the start of the process until it is ready.
 	ReadyWithin time.Duration
-	// Again reports whether another start may succeed after one that failed. A start that lost its
-	// port to another process is repeated in any case. Nil is never.
-	Again func(*Process) bool
-	// Advice for a failed start follows its error. It may be empty.
+	// Passing are words in the log of a failed start, in lower case. With them, another start within
+	// ReadyWithin may succeed. It may be empty.
+	Passing string
+	// Advice continues the error of a failed start. It may be empty.
 	Advice string
 	// Signals end the server. The first one asks it to stop in order, within Grace. It is also sent
 	// when this program dies. The others are stronger, and SIGKILL is the last in any case.
 	Signals []syscall.Signal
 	Grace   time.Duration
 	Report  Report
-}
-
-// Command is the command of a server.
-type Command struct {
-	Path string
-	Args []string // without Path
-	Env  []string // the whole environment
-	Dir  string   // where it runs. "" is the caller's directory.
-	User *syscall.Credential
 }
 
 // Process is a server that was started. It ends with this program.
@@ -87,23 +78,20 @@ type Process struct {
 // Start starts the server and returns when it is ready. Ctx bounds only the start. The error quotes
 // the end of the log.
 func Start(ctx context.Context, s Server) (*Process, error) {
+	began := time.Now()
 	for try := 1; ; try++ {
 		p, err := s.start(ctx)
 		switch {
 		case err == nil:
 			return p, nil
 		case ctx.Err() != nil:
-			return nil, errors.Wrapf(ctx.Err(), "start %s", s.Title)
+			return nil, errors.Wrapf(ctx.Err(), "start %s", s.Name)
 		case p == nil:
-			return nil, errors.Wrapf(err, "start %s", s.Title)
-		case try < startTries && p.LogSays("address already in use"):
-		case s.Again != nil && s.Again(p):
+			return nil, errors.Wrapf(err, "start %s", s.Name)
+		case try < startTries && p.logSays("address already in use"):
+		case s.Passing != "" && time.Since(began) < s.ReadyWithin && p.logSays(s.Passing):
 		default:
-			advice := ""
-			if s.Advice != "" {
-				advice = "; " + s.Advice
-			}
-			return nil, errors.Wrapf(err, "start %s (end of %s follows%s)\n%s", s.Title, p.log, advice, Tail(p.log, FailureLines))
+			return nil, errors.Wrapf(err, "start %s (end of %s follows%s)\n%s", s.Name, p.log, s.Advice, Tail(p.log, FailureLines))
 		}
 	}
 }
@@ -130,7 +118,7 @@ func (s Server) start(ctx context.Context) (*Process, error) {
 // launch returns as soon as the process exists. The claim is released when the process has ended. On
 // an error it is still held.
 func (s Server) launch(ctx context.Context, claim *Claim) (*Process, error) {
-	command, err := s.Prepare(ctx)
+	cmd, err := s.Prepare(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -140,17 +128,18 @@ func (s Server) launch(ctx context.Context, claim *Claim) (*Process, error) {
 		return nil, err
 	}
 	defer func() { _ = log.Close() }()
-	cmd := exec.Command(command.Path, command.Args...)
-	cmd.Dir, cmd.Env = command.Dir, command.Env
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.SysProcAttr = Attributes(s.Signals[0])
-	cmd.SysProcAttr.Credential = command.User
+	attributes := Attributes(s.Signals[0])
+	if cmd.SysProcAttr != nil {
+		attributes.Credential = cmd.SysProcAttr.Credential
+	}
+	cmd.SysProcAttr = attributes
 
 	p := &Process{server: s, cmd: cmd, log: path, done: make(chan struct{})}
 	started := make(chan error, 1)
 	go p.run(started, claim)
 	if err := <-started; err != nil {
-		return nil, errors.Wrapf(err, "start %s", command.Path)
+		return nil, errors.Wrapf(err, "start %s", cmd.Path)
 	}
 	return p, nil
 }
@@ -221,14 +210,16 @@ func (p *Process) Kill() {
 
 // await reports whether the process ended before ctx and before the limit.
 func (p *Process) await(ctx context.Context, limit time.Duration) bool {
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
 	select {
 	case <-p.done:
-		return true
 	case <-ctx.Done():
-	case <-timer.C:
 	}
+	return p.ended()
+}
+
+func (p *Process) ended() bool {
 	select {
 	case <-p.done:
 		return true
@@ -250,30 +241,38 @@ func (p *Process) awaitReady(ctx context.Context) error {
 		case <-ctx.Done():
 		}
 	}()
-	tick := time.NewTicker(readyPause)
+	var answer error
+	err := Poll(ctx, readyPause, func() (bool, error) {
+		answer = p.server.Ready(ctx)
+		return answer == nil, nil
+	})
+	switch {
+	case p.ended():
+		return p.outcome
+	case err != nil:
+		return errors.Wrapf(err, "last answer: %v", answer)
+	}
+	return nil
+}
+
+// Poll calls check until it is done or fails. When ctx ends, Poll returns its cause.
+func Poll(ctx context.Context, interval time.Duration, check func() (done bool, err error)) error {
+	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	for {
-		answer := p.server.Ready(ctx)
-		select {
-		case <-p.done:
-			return p.outcome
-		default:
-		}
-		if answer == nil {
-			return nil
+		if done, err := check(); done || err != nil {
+			return err
 		}
 		select {
-		case <-p.done:
-			return p.outcome
 		case <-ctx.Done():
-			return errors.Wrapf(context.Cause(ctx), "last answer: %v", answer)
+			return context.Cause(ctx)
 		case <-tick.C:
 		}
 	}
 }
 
-// LogSays reports whether the log of the current run contains the words, ignoring case.
-func (p *Process) LogSays(words string) bool {
+// logSays reports whether the log of the current run contains the words, ignoring case.
+func (p *Process) logSays(words string) bool {
 	text, err := lastBytes(p.log, tailBytes)
 	return err == nil && strings.Contains(strings.ToLower(text), words)
 }

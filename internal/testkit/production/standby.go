@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"earshot/internal/devstack"
+	"earshot/internal/devstack/process"
 )
 
 // standbyPoll is the interval for checking whether the standby follows.
@@ -52,23 +53,15 @@ func Synchronize(ctx context.Context, primary *devstack.Postgres) error {
 			return errors.Wrap(err, "make commits wait for the standby")
 		}
 	}
-	tick := time.NewTicker(standbyPoll)
-	defer tick.Stop()
-	for {
-		var follows bool
+	err = process.Poll(ctx, standbyPoll, func() (follows bool, err error) {
 		const question = `SELECT EXISTS (SELECT FROM pg_stat_replication WHERE state = 'streaming' AND sync_state = 'sync')`
-		if err := conn.QueryRow(ctx, question).Scan(&follows); err != nil {
-			return errors.Wrap(err, "look for the standby")
-		}
-		if follows {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return errors.Wrap(ctx.Err(), "wait for the standby to follow")
-		case <-tick.C:
-		}
+		err = conn.QueryRow(ctx, question).Scan(&follows)
+		return follows, err
+	})
+	if err != nil {
+		return errors.Wrap(err, "wait for the standby to follow")
 	}
+	return nil
 }
 
 // Promote makes a standby the primary and returns when it accepts writes.

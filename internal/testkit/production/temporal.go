@@ -6,9 +6,10 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"log/slog"
 	"net"
+	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"syscall"
@@ -17,8 +18,6 @@ import (
 	"github.com/go-faster/errors"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
-	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/log"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"earshot/internal/devstack"
@@ -132,8 +131,8 @@ func StartTemporal(ctx context.Context, o TemporalOptions) (*Temporal, error) {
 		return nil, err
 	}
 	t.Process, err = process.Start(ctx, process.Server{
-		Name: serverName, Title: serverName, Dir: dir,
-		Prepare: func(ctx context.Context) (process.Command, error) { return t.prepare(ctx, o) },
+		Name: serverName, Dir: dir,
+		Prepare: func(ctx context.Context) (*exec.Cmd, error) { return t.prepare(ctx, o) },
 		Ready:   func(ctx context.Context) error { return t.ready(ctx, o.Namespaces) }, ReadyWithin: serverReady,
 		Signals: []syscall.Signal{syscall.SIGTERM}, Grace: serverGrace,
 		Report: o.Report,
@@ -144,25 +143,28 @@ func StartTemporal(ctx context.Context, o TemporalOptions) (*Temporal, error) {
 	return t, nil
 }
 
-func (t *Temporal) prepare(ctx context.Context, o TemporalOptions) (process.Command, error) {
-	settings, err := o.settings()
+func (t *Temporal) prepare(ctx context.Context, o TemporalOptions) (*exec.Cmd, error) {
+	// The parser's error would quote the password.
+	database, err := url.Parse(o.Database)
 	if err != nil {
-		return process.Command{}, err
+		return nil, errors.New("read the address of Temporal's Postgres: it isn't a URL")
 	}
-	if err := o.setUp(ctx); err != nil {
-		return process.Command{}, err
+	settings, err := o.settings(database)
+	if err != nil {
+		return nil, err
+	}
+	if err := o.setUp(ctx, settings); err != nil {
+		return nil, err
 	}
 	if err := settings.write(filepath.Join(o.Dir, "config", "production.yaml")); err != nil {
-		return process.Command{}, err
+		return nil, err
 	}
 	t.port = settings.Ports["frontend"].GRPC
-	return process.Command{
-		Path: o.Programs.Server,
-		// On loopback there is no other client to keep out. With TLS, every client with a
-		// certificate may do everything.
-		Args: []string{"--root", o.Dir, "--config", "config", "--env", "production", "--allow-no-auth", "start"},
-		Env:  append(devstack.TemporalEnv(o.Dir), "GOGC=400"), // as for the dev server
-	}, nil
+	// On loopback there is no other client to keep out. With TLS, every client with a certificate may
+	// do everything.
+	cmd := exec.Command(o.Programs.Server, "--root", o.Dir, "--config", "config", "--env", "production", "--allow-no-auth", "start")
+	cmd.Env = append(devstack.TemporalEnv(o.Dir), "GOGC=400") // as for the dev server
+	return cmd, nil
 }
 
 // Address returns host and port of the gRPC frontend, for client.Options.
@@ -205,13 +207,9 @@ func (t *Temporal) ready(ctx context.Context, namespaces []string) error {
 
 // register creates the namespaces that don't exist.
 func (t *Temporal) register(ctx context.Context, namespaces []string) error {
-	c, err := client.NewLazyClient(client.Options{
-		HostPort:          t.Address(),
-		Logger:            log.NewStructuredLogger(slog.New(slog.DiscardHandler)),
-		ConnectionOptions: client.ConnectionOptions{TLS: t.tls},
-	})
+	c, err := devstack.TemporalClient(t.Address(), t.tls)
 	if err != nil {
-		return errors.Wrap(err, "make a client")
+		return err
 	}
 	defer c.Close()
 	for _, name := range namespaces {

@@ -19,9 +19,6 @@ import (
 	"earshot/internal/devstack/process"
 )
 
-// verifyFull is the sslmode that verifies the identity of the database.
-const verifyFull = "verify-full"
-
 // stores are the databases of a server, with the number of connections of each of its four
 // services. Together they leave two thirds of a devstack.Postgres's connections to other clients.
 var stores = []store{
@@ -61,21 +58,17 @@ type servicePorts struct {
 	GRPC, Membership int
 }
 
-func (o TemporalOptions) settings() (serverSettings, error) {
-	u, err := o.database()
-	if err != nil {
-		return serverSettings{}, err
-	}
-	password, _ := u.User.Password()
-	s := serverSettings{
-		Stores: stores, Hosts: u.Host, User: u.User.Username(), Password: password, TLS: o.TLS,
+func (o TemporalOptions) settings(database *url.URL) (s serverSettings, err error) {
+	password, _ := database.User.Password()
+	s = serverSettings{
+		Stores: stores, Hosts: database.Host, User: database.User.Username(), Password: password, TLS: o.TLS,
 		Attributes:    map[string]string{},
 		DynamicConfig: filepath.Join(o.Dir, "config", "dynamic.yaml"),
 	}
-	for name, values := range u.Query() {
+	for name, values := range database.Query() {
 		switch name {
 		case "sslmode":
-			s.VerifyDatabase = values[0] == verifyFull
+			s.VerifyDatabase = values[0] == "verify-full"
 		case "sslrootcert":
 			s.DatabaseCA = values[0]
 		default:
@@ -137,7 +130,7 @@ func (s serverSettings) write(path string) error {
 
 // setUp creates the databases with the schema of the server's version, or migrates existing ones to
 // it.
-func (o TemporalOptions) setUp(ctx context.Context) error {
+func (o TemporalOptions) setUp(ctx context.Context, settings serverSettings) error {
 	// The tool accepts only one host: the one that satisfies the URL's target_session_attrs.
 	conn, err := pgconn.Connect(ctx, o.Database)
 	if err != nil {
@@ -148,15 +141,10 @@ func (o TemporalOptions) setUp(ctx context.Context) error {
 	if err != nil {
 		return errors.Wrap(err, "find Temporal's Postgres")
 	}
-	u, err := o.database()
-	if err != nil {
-		return err
-	}
-	password, _ := u.User.Password()
 	env := append(devstack.TemporalEnv(o.Dir), "SQL_PLUGIN=postgres12_pgx", "SQL_HOST="+host, "SQL_PORT="+port,
-		"SQL_USER="+u.User.Username(), "SQL_PASSWORD="+password)
-	if u.Query().Get("sslmode") == verifyFull {
-		env = append(env, "SQL_TLS=true", "SQL_TLS_CA_FILE="+u.Query().Get("sslrootcert"))
+		"SQL_USER="+settings.User, "SQL_PASSWORD="+settings.Password)
+	if settings.VerifyDatabase {
+		env = append(env, "SQL_TLS=true", "SQL_TLS_CA_FILE="+settings.DatabaseCA)
 	}
 	for _, s := range stores {
 		for _, args := range [][]string{
@@ -172,14 +160,4 @@ func (o TemporalOptions) setUp(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// database parses the URL of the Postgres. It hides the parser's error, which would quote the
-// password.
-func (o TemporalOptions) database() (*url.URL, error) {
-	u, err := url.Parse(o.Database)
-	if err != nil {
-		return nil, errors.New("read the address of Temporal's Postgres: it isn't a URL")
-	}
-	return u, nil
 }
