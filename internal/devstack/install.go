@@ -61,28 +61,21 @@ func Install(ctx context.Context, report Report, packages []string) error {
 }
 
 func aptInstall(ctx context.Context, report Report, packages ...string) error {
-	undo, err := withoutMainCluster()
-	if err != nil {
-		return err
+	setting := filepath.Join(debianDropIns, "earshot.conf")
+	err := os.MkdirAll(debianDropIns, 0o755)
+	if err == nil {
+		err = os.WriteFile(setting, []byte("create_main_cluster = false\n"), 0o644)
 	}
-	defer undo()
+	if err != nil {
+		return errors.Wrap(err, "prepare the installation of Postgres")
+	}
+	defer func() { _ = os.Remove(setting) }()
 	for _, args := range installCommands(packages...) {
 		if err := aptGet(ctx, report, args...); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func withoutMainCluster() (undo func(), err error) {
-	if err := os.MkdirAll(debianDropIns, 0o755); err != nil {
-		return nil, errors.Wrap(err, "prepare the installation of Postgres")
-	}
-	path := filepath.Join(debianDropIns, "earshot.conf")
-	if err := os.WriteFile(path, []byte("create_main_cluster = false\n"), 0o644); err != nil {
-		return nil, errors.Wrap(err, "prepare the installation of Postgres")
-	}
-	return func() { _ = os.Remove(path) }, nil
 }
 
 func aptGet(ctx context.Context, report Report, args ...string) error {

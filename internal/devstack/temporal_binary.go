@@ -233,7 +233,7 @@ func (p TemporalProgram) build(ctx context.Context, root, binary string, report 
 		cmd.WaitDelay = buildStopWait
 		return cmd
 	}
-	var output packageCounter
+	var output buildOutput
 	began := time.Now()
 	stopPulse := pulse(report, output.progress)
 	defer stopPulse()
@@ -243,7 +243,7 @@ func (p TemporalProgram) build(ctx context.Context, root, binary string, report 
 	cmd := goTool("build", "-v", "-o", fresh, p.Package)
 	cmd.Stdout, cmd.Stderr = &output, &output
 	if err := cmd.Run(); err != nil {
-		return errors.Wrapf(err, "build %s: %s", p.Title, process.LastLines(output.rest.String(), process.FailureLines))
+		return errors.Wrapf(err, "build %s: %s", p.Title, output.failure())
 	}
 	if err := os.Rename(fresh, binary); err != nil {
 		return errors.Wrapf(err, "put %s in place", p.Title)
@@ -252,35 +252,28 @@ func (p TemporalProgram) build(ctx context.Context, root, binary string, report 
 	return nil
 }
 
-// packageCounter parses the output of go build -v. It counts the lines that name a package and
-// collects all other lines.
-type packageCounter struct {
+// buildOutput is the output of go build -v, which has one line for each package.
+type buildOutput struct {
 	all, done atomic.Int64
-	line      []byte // the incomplete last line
-	rest      bytes.Buffer
+	text      bytes.Buffer
 }
 
-var packageLine = regexp.MustCompile(`^[A-Za-z0-9._~/-]+$`)
+func (o *buildOutput) Write(text []byte) (int, error) {
+	o.done.Add(int64(bytes.Count(text, []byte("\n"))))
+	return o.text.Write(text)
+}
 
-func (c *packageCounter) Write(text []byte) (int, error) {
-	for _, b := range text {
-		if c.line = append(c.line, b); b != '\n' {
-			continue
-		}
-		if packageLine.Match(c.line[:len(c.line)-1]) {
-			c.done.Add(1)
-		} else {
-			c.rest.Write(c.line)
-		}
-		c.line = c.line[:0]
-	}
-	return len(text), nil
+var packageLines = regexp.MustCompile(`(?m)^[A-Za-z0-9._~/-]+\n`)
+
+// failure returns the end of the output without the lines of packages.
+func (o *buildOutput) failure() string {
+	return process.LastLines(packageLines.ReplaceAllString(o.text.String(), ""), process.FailureLines)
 }
 
 // progress describes the progress of the build. Packages in the build cache are not counted.
-func (c *packageCounter) progress() string {
-	if c.done.Load() == 0 {
+func (o *buildOutput) progress() string {
+	if o.done.Load() == 0 {
 		return "the download of the sources"
 	}
-	return fmt.Sprintf("the build, %d of at most %d packages,", c.done.Load(), c.all.Load())
+	return fmt.Sprintf("the build, %d of at most %d packages,", o.done.Load(), o.all.Load())
 }

@@ -61,18 +61,19 @@ func awaitHolder(ctx context.Context, d statedir.Dir, holder *Running, said io.W
 	if holder.BaseURL == "" {
 		fmt.Fprintf(said, "Process %d is starting this stack, or stopping it; waiting\n", holder.PID)
 	}
-	for holder.BaseURL == "" {
-		if err := pause(ctx); err != nil {
-			return nil, err
-		}
+	err := poll(ctx, func() (bool, error) {
 		next, err := findRunning(d)
-		if err != nil {
-			return nil, err
+		if err == nil && next == nil {
+			err = errors.Errorf("process %d has ended; start the stack again", holder.PID)
 		}
-		if next == nil {
-			return nil, errors.Errorf("process %d has ended; start the stack again", holder.PID)
+		if err != nil {
+			return false, err
 		}
 		holder = next
+		return holder.BaseURL != "", nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	fmt.Fprintf(said, "This stack runs already: %s (process %d). %s\n", holder.BaseURL, holder.PID,
 		"Keys and addresses stand in "+statedir.ShortPath(d.DevEnv()))
@@ -119,41 +120,36 @@ func startDetached(ctx context.Context, d statedir.Dir, said io.Writer, cmd *exe
 }
 
 // follow prints the log until the stack answers or its process ends.
-func follow(ctx context.Context, d statedir.Dir, log io.Reader, said io.Writer, ended <-chan struct{}) (*Running, error) {
-	for {
+func follow(ctx context.Context, d statedir.Dir, log io.Reader, said io.Writer, ended <-chan struct{}) (holder *Running, err error) {
+	err = poll(ctx, func() (bool, error) {
 		over := false
 		select {
 		case <-ended:
 			over = true
 		default:
 		}
-		holder, err := findRunning(d)
-		if err != nil {
-			return nil, err
+		var err error
+		if holder, err = findRunning(d); err != nil {
+			return false, err
 		}
 		// Now the log contains all output from before the answer or the end of the process.
 		if _, err := io.Copy(said, log); err != nil {
-			return nil, errors.Wrap(err, "show the start")
+			return false, errors.Wrap(err, "show the start")
 		}
-		switch {
-		case over:
-			return nil, errors.Errorf("the stack did not start; its output is also in %s", statedir.ShortPath(upLog(d)))
-		case holder != nil && holder.BaseURL != "":
-			return holder, nil
+		if over {
+			return false, errors.Errorf("the stack did not start; its output is also in %s", statedir.ShortPath(upLog(d)))
 		}
-		if err := pause(ctx); err != nil {
-			return nil, err
-		}
-	}
+		return holder != nil && holder.BaseURL != "", nil
+	})
+	return holder, err
 }
 
-func pause(ctx context.Context) error {
-	timer := time.NewTimer(detachPause)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
+// poll calls check until it is done or fails. The error is errInterrupted when ctx is canceled, and
+// the cause of ctx when its time is over.
+func poll(ctx context.Context, check func() (done bool, err error)) error {
+	err := process.Poll(ctx, detachPause, check)
+	if err != nil && errors.Is(ctx.Err(), context.Canceled) {
 		return errInterrupted
-	case <-timer.C:
-		return nil
 	}
+	return err
 }

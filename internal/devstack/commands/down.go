@@ -51,10 +51,10 @@ func Down(ctx context.Context, d statedir.Dir, said io.Writer) (*Running, error)
 // because the process isn't our child.
 func awaitEnd(ctx context.Context, d statedir.Dir, pid int, log *os.File, said io.Writer) error {
 	began, silent := time.Now(), time.Now()
-	for {
+	return poll(ctx, func() (bool, error) {
 		holder, err := findRunning(d)
 		if err != nil {
-			return err
+			return false, err
 		}
 		if log != nil {
 			if n, _ := io.Copy(said, log); n > 0 {
@@ -62,20 +62,14 @@ func awaitEnd(ctx context.Context, d statedir.Dir, pid int, log *os.File, said i
 			}
 		}
 		if holder == nil || holder.PID != pid {
-			return nil
+			return true, nil
 		}
 		if time.Since(silent) > downPulse {
 			fmt.Fprintf(said, "still stopping (%s)\n", inSeconds(time.Since(began)))
 			silent = time.Now()
 		}
-		if pause(ctx) == nil {
-			continue
-		}
-		if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
-			return cause
-		}
-		return errInterrupted
-	}
+		return false, nil
+	})
 }
 
 // endOf opens a log at its end, to read new lines. It returns nil if there is no log.

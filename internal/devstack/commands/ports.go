@@ -121,35 +121,26 @@ func settle(wishes []*wish) error {
 	return nil
 }
 
-// devFlags is the section of temporal-dev.yaml that the temporal CLI reads.
-type devFlags struct {
-	Env map[string]map[string]string `yaml:"env"`
-}
-
-func readDevFlags(temporalDev string) (devFlags, error) {
+// temporalPorts reads the ports in the section of temporal-dev.yaml that the temporal CLI reads.
+func temporalPorts(temporalDev string) (port, webUI int, err error) {
 	text, err := os.ReadFile(temporalDev)
 	if err != nil {
-		return devFlags{}, errors.Wrap(err, "read the dev server's flags")
+		return 0, 0, errors.Wrap(err, "read the dev server's flags")
 	}
-	var flags devFlags
-	if err := yaml.Unmarshal(text, &flags); err != nil {
-		return devFlags{}, errors.Wrapf(err, "read %s", temporalDev)
-	}
-	return flags, nil
-}
-
-func temporalPorts(temporalDev string) (port, webUI int, err error) {
-	flags, err := readDevFlags(temporalDev)
-	if err != nil {
-		return 0, 0, err
-	}
-	dev := flags.Env["dev"]
-	for name, to := range map[string]*int{"port": &port, "ui-port": &webUI} {
-		number, err := strconv.ParseUint(dev[name], 10, 16)
-		if err != nil {
-			return 0, 0, errors.Errorf("%s: env.dev.%s wants a port, it is %q", temporalDev, name, dev[name])
+	var flags struct {
+		Env struct {
+			Dev struct {
+				Port  uint16
+				WebUI uint16 `yaml:"ui-port"`
+			}
 		}
-		*to = int(number)
 	}
-	return port, webUI, nil
+	if err := yaml.Unmarshal(text, &flags); err != nil {
+		return 0, 0, errors.Wrapf(err, "read %s", temporalDev)
+	}
+	dev := flags.Env.Dev
+	if dev.Port == 0 || dev.WebUI == 0 {
+		return 0, 0, errors.Errorf("%s: env.dev.port and env.dev.ui-port want a port", temporalDev)
+	}
+	return int(dev.Port), int(dev.WebUI), nil
 }

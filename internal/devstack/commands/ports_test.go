@@ -91,7 +91,7 @@ func TestTemporalsPortsComeFromTheFile(t *testing.T) {
 
 	require.NoError(t, os.WriteFile(file, []byte("env: {dev: {port: 7333}}\n"), 0o644))
 	_, err = choosePorts(nil, file)
-	require.ErrorContains(t, err, "env.dev.ui-port wants a port")
+	require.ErrorContains(t, err, "env.dev.ui-port want a port")
 }
 
 // takenPort returns a port with a listener that stays open until the test ends.

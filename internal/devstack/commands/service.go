@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"net"
 	"os"
@@ -129,22 +130,20 @@ func (u *up) awaitReady(ctx context.Context) error {
 	s := u.service
 	ctx, cancel := context.WithTimeout(ctx, serviceReady)
 	defer cancel()
-	tick := time.NewTicker(readyPause)
-	defer tick.Stop()
-	for {
-		answer := u.Ready(ctx, u.baseURL())
-		if answer == nil {
-			return nil
+	var answer error
+	err := process.Poll(ctx, readyPause, func() (bool, error) {
+		if answer = u.Ready(ctx, u.baseURL()); answer == nil {
+			return true, nil
 		}
 		select {
 		case <-s.done:
-			if s.err != nil {
-				return s.err
-			}
-			return errors.New("ended before it was ready")
-		case <-ctx.Done():
-			return errors.Wrapf(answer, "not ready after %s", serviceReady)
-		case <-tick.C:
+			return false, cmp.Or(s.err, errors.New("ended before it was ready"))
+		default:
+			return false, nil
 		}
+	})
+	if err != nil && ctx.Err() != nil {
+		return errors.Wrapf(answer, "not ready after %s", serviceReady)
 	}
+	return err
 }

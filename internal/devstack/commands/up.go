@@ -1,3 +1,5 @@
+// Package commands runs the development stack of one directory: the private Postgres, Temporal's dev
+// server, and the service with both. `earshot up`, `earshot down` and `earshot reset` are its users.
 package commands
 
 import (
@@ -15,6 +17,15 @@ import (
 	"earshot/internal/devstack/process"
 	"earshot/internal/devstack/statedir"
 )
+
+// The files of a stack in its directory, beside those that clients read.
+
+func secretsEnv(d statedir.Dir) string  { return d.File("secrets.env") }
+func serviceLog(d statedir.Dir) string  { return d.File("earshot.log") }
+func upLog(d statedir.Dir) string       { return d.File("up.log") } // output of a detached `up`
+func postgresDir(d statedir.Dir) string { return d.File("postgres") }
+func temporalDir(d statedir.Dir) string { return d.File("temporal") }
+func mailDir(d statedir.Dir) string     { return d.File("mail") } // e-mails that weren't sent
 
 // Options select a stack and its parts.
 type Options struct {

@@ -24,13 +24,8 @@ func WriteEnv(path, comment string, settings []Setting) error {
 	}
 	defer func() { _ = os.Remove(fresh.Name()) }() // has no effect after the rename
 	_, err = fresh.WriteString(text.String())
-	if err == nil {
-		err = fresh.Sync() // without it the rename may reach the disk before the content
-	}
-	if closed := fresh.Close(); err == nil {
-		err = closed
-	}
-	if err == nil {
+	// Without Sync the rename may reach the disk before the content.
+	if err = errors.Join(err, fresh.Sync(), fresh.Close()); err == nil {
 		err = os.Rename(fresh.Name(), path)
 	}
 	if err != nil {
