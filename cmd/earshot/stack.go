@@ -23,17 +23,6 @@ func addDirFlag(cmd *cobra.Command, dir *string) {
 	_ = cmd.MarkFlagDirname("dir")
 }
 
-// upResult is the output of `up --detach --json`.
-type upResult struct {
-	Status        string `json:"status"` // started or already_running
-	PID           int    `json:"pid"`
-	Dir           string `json:"dir"`
-	BaseURL       string `json:"baseUrl"`
-	TemporalUIURL string `json:"temporalUiUrl"`
-	EnvFile       string `json:"envFile"` // file with the API keys
-	LogFile       string `json:"logFile"`
-}
-
 // detachedFlag marks the process that --detach starts.
 const detachedFlag = "detached"
 
@@ -109,14 +98,7 @@ func upDetached(cmd *cobra.Command, o commands.Options, asJSON bool) error {
 	if err != nil || !asJSON {
 		return err
 	}
-	status := "started"
-	if started.Already {
-		status = "already_running"
-	}
-	return printJSON(cmd.OutOrStdout(), upResult{
-		Status: status, PID: started.PID, Dir: string(o.Dir), BaseURL: started.BaseURL,
-		TemporalUIURL: started.TemporalUIURL, EnvFile: started.EnvFile, LogFile: started.LogFile,
-	})
+	return printJSON(cmd.OutOrStdout(), started)
 }
 
 // downResult is the output of `down --json`.

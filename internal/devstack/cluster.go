@@ -41,10 +41,7 @@ func (c cluster) passwordFile() string { return filepath.Join(c.home, "password"
 // openCluster finds the cluster of dir, or chooses a place for a new one, and the user that runs
 // it. It creates directories but no data.
 func openCluster(ctx context.Context, dir string, bin binaries, report Report) (cluster, error) {
-	c := cluster{dir: dir, home: recordedHome(dir)}
-	if c.home == "" {
-		c.home = dir
-	}
+	c := cluster{dir: dir, home: cmp.Or(recordedHome(dir), dir)}
 	var err error
 	if c.user, err = postgresAccount(c.data()); err != nil {
 		return c, err
@@ -135,11 +132,7 @@ func recordedHome(dir string) string {
 
 // madeBy returns the major Postgres version of the cluster in dir, or 0 if there is no cluster.
 func madeBy(dir string) int {
-	home := recordedHome(dir)
-	if home == "" {
-		home = dir
-	}
-	text, err := os.ReadFile(filepath.Join(home, "data", "PG_VERSION"))
+	text, err := os.ReadFile(filepath.Join(cmp.Or(recordedHome(dir), dir), "data", "PG_VERSION"))
 	if err != nil {
 		return 0
 	}

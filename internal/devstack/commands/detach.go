@@ -19,13 +19,15 @@ import (
 // smoothly; one poll costs microseconds.
 const detachPause = 50 * time.Millisecond
 
-// Started is a stack that runs in the background.
+// Started is a stack that runs in the background, as `up --detach --json` prints it.
 type Started struct {
-	Running
-	// Already reports that it ran before.
-	Already bool
-	// TemporalUIURL, EnvFile and LogFile lead to Temporal's web UI, the API keys and the log.
-	TemporalUIURL, EnvFile, LogFile string
+	Status        string `json:"status"` // started or already_running
+	PID           int    `json:"pid"`
+	Dir           string `json:"dir"`
+	BaseURL       string `json:"baseUrl"`
+	TemporalUIURL string `json:"temporalUiUrl"`
+	EnvFile       string `json:"envFile"` // file with the API keys
+	LogFile       string `json:"logFile"`
 }
 
 // UpDetached returns when the stack of the directory answers. It starts the stack in the background
@@ -39,10 +41,11 @@ func UpDetached(ctx context.Context, o Options, command *exec.Cmd) (s Started, e
 	if holder != nil && o.Demo {
 		return s, errors.Errorf("this stack runs already (%s). Stop it with `%s`, then start it with --demo", holder, d.Command("down"))
 	}
+	status := "started"
 	if holder == nil {
 		holder, err = startDetached(ctx, d, o.Out, command)
 	} else {
-		s.Already = true
+		status = "already_running"
 		holder, err = awaitHolder(ctx, d, holder, o.Out)
 	}
 	if err != nil {
@@ -52,8 +55,10 @@ func UpDetached(ctx context.Context, o Options, command *exec.Cmd) (s Started, e
 	if err != nil {
 		return s, err
 	}
-	s.Running, s.TemporalUIURL, s.EnvFile, s.LogFile = *holder, env[uiURLVariable], d.DevEnv(), serviceLog(d)
-	return s, nil
+	return Started{
+		Status: status, PID: holder.PID, Dir: string(d), BaseURL: holder.BaseURL,
+		TemporalUIURL: env[uiURLVariable], EnvFile: d.DevEnv(), LogFile: serviceLog(d),
+	}, nil
 }
 
 // awaitHolder waits until a stack that runs already answers.

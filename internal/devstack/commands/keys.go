@@ -61,7 +61,14 @@ func (u *up) provideKeys(ctx context.Context) (string, error) {
 	if err := u.writeDevEnv(); err != nil {
 		return "", err
 	}
-	return keysOutcome(first, u.keys.fresh) + statedir.ShortPath(u.Dir.DevEnv()), nil
+	outcome := "as before"
+	switch {
+	case first:
+		outcome = "made an organization with two keys"
+	case u.keys.fresh:
+		outcome = "made a new key"
+	}
+	return outcome + ", in " + statedir.ShortPath(u.Dir.DevEnv()), nil
 }
 
 // keyMaker replaces keys. Without a report it prints nothing.
@@ -84,25 +91,12 @@ func (m keyMaker) provide(ctx context.Context, variable, had, scope string) (key
 	if err != nil {
 		return "", false, errors.Wrapf(err, "make the %s key", scope)
 	}
-	if m.report != nil {
-		reason := "is not in dev.env"
-		if had != "" {
-			reason = "in dev.env is not valid"
-		}
-		m.report("%s %s; made a new %s key", variable, reason, scope)
+	reason := "is not in dev.env"
+	if had != "" {
+		reason = "in dev.env is not valid"
 	}
+	m.report.Say("%s %s; made a new %s key", variable, reason, scope)
 	return key, true, nil
-}
-
-func keysOutcome(first, fresh bool) string {
-	switch {
-	case first:
-		return "made an organization with two keys, in "
-	case fresh:
-		return "made a new key, in "
-	default:
-		return "as before, in "
-	}
 }
 
 func authenticates(ctx context.Context, members *access.Service, key string) (bool, error) {

@@ -5,11 +5,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
+	"syscall"
 
 	"github.com/go-faster/errors"
 
 	"earshot/internal/devstack"
+	"earshot/internal/devstack/process"
 	"earshot/internal/devstack/statedir"
 )
 
@@ -29,7 +30,7 @@ func Reset(ctx context.Context, d statedir.Dir, said io.Writer) error {
 	if err := devstack.Remove(postgresDir(d)); err != nil {
 		return err
 	}
-	if err := removeTemporal(temporalDir(d)); err != nil {
+	if err := removeTemporal(ctx, temporalDir(d)); err != nil {
 		return err
 	}
 	for _, path := range []string{
@@ -43,21 +44,18 @@ func Reset(ctx context.Context, d statedir.Dir, said io.Writer) error {
 	return nil
 }
 
-// removeTemporal removes the dev server's directory but keeps the process file. On systems without
-// a death signal, the next start uses that file to find a server left behind by a killed `up`.
-func removeTemporal(dir string) error {
-	entries, err := os.ReadDir(dir)
-	if err != nil && !os.IsNotExist(err) {
+// removeTemporal stops a dev server that a killed `up` left behind, and removes its directory.
+func removeTemporal(ctx context.Context, dir string) error {
+	if _, err := os.Stat(dir); os.IsNotExist(err) {
+		return nil
+	}
+	claim, err := process.TakeClaim(ctx, dir, "temporal", syscall.SIGINT, nil)
+	if err != nil {
+		return err
+	}
+	defer claim.Release()
+	if err := os.RemoveAll(dir); err != nil {
 		return errors.Wrap(err, "remove")
 	}
-	for _, entry := range entries {
-		if entry.Name() == "temporal.pid" {
-			continue
-		}
-		if err := os.RemoveAll(filepath.Join(dir, entry.Name())); err != nil {
-			return errors.Wrap(err, "remove")
-		}
-	}
-	_ = os.Remove(dir) // fails while the process file exists
 	return nil
 }

@@ -22,7 +22,7 @@ func TestResetRemovesOnlyTheFilesThatUpCreated(t *testing.T) {
 		require.NoError(t, os.WriteFile(d.File(name), nil, 0o644))
 	}
 	require.NoError(t, Reset(t.Context(), d, io.Discard))
-	require.ElementsMatch(t, []string{"bin/temporal", "mine.txt", "temporal/temporal.pid", "up.lock"}, filesIn(t, string(d)))
+	require.ElementsMatch(t, []string{"bin/temporal", "mine.txt", "up.lock"}, filesIn(t, string(d)))
 }
 
 func filesIn(t *testing.T, dir string) (names []string) {
