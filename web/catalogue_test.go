@@ -50,7 +50,7 @@ func composed() (keys []string) {
 		keys = append(keys, "form."+kind, "form."+kind+".about", "confirm."+kind+".title", "confirm."+kind+".text",
 			"confirmed."+kind+".title", "confirmed."+kind+".text", "mail."+kind+".subject", "mail."+kind+".text")
 	}
-	for _, what := range []string{"sent", "waits", "over", "closed", "changed", "full", "tooMuch", "large", "unsubscribed", "nobody"} {
+	for _, what := range []string{"sent", "waits", "over", "closed", "refused", "changed", "full", "tooMuch", "large", "unsubscribed", "nobody"} {
 		keys = append(keys, what+".title", what+".text")
 	}
 	for _, field := range []string{"title", "text", "name", "email"} {
