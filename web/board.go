@@ -42,11 +42,13 @@ func (p *Pages) board(ctx context.Context, v *visit) (*answer, error) {
 		return nil, err
 	}
 	content := boardContent{Path: v.boardAt(b), Name: b.Name}
-	asked := v.asked(&content, v.tags)
+	var tags []*db.Tag
+	if !v.framed() {
+		content.Description, tags = b.Description, v.tags
+	}
+	asked := v.asked(&content, tags)
 	if v.framed() {
-		content.Sorts, content.Statuses, content.Tags = nil, nil, nil
-	} else {
-		content.Description = b.Description
+		content.Sorts, content.Statuses = nil, nil
 	}
 	posts, err := p.Feedback.Posts(ctx, b.ID, asked)
 	if err != nil {

@@ -78,7 +78,9 @@ func (p *Pages) post(ctx context.Context, v *visit) (*answer, error) {
 	at := v.boardAt(b)
 	texts := p.converted.ForPage(v.words)
 	content := postContent{shownPost: showPost(at, one.Post.Post), Body: texts.HTML(one.BodyJSON, one.BodyText)}
-	content.Tags = v.tagged(one.Post)
+	if !v.framed() {
+		content.Tags = v.tagged(one.Post)
+	}
 	if one.MergedInto != nil { // a merge stays on one board, so the path of this board is right
 		target := showPost(at, one.MergedInto.Post)
 		content.MergedInto = &target

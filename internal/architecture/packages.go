@@ -175,14 +175,14 @@ var Layers = []Layer{
 	{"Development and tests", []Package{
 		{"internal/needs", "tools that tests need, and their packages", nil},
 		{"internal/devstack", "private Postgres and Temporal for development and tests", []string{"internal/devstack/process", "internal/needs"}},
-		{"internal/devstack/process", "servers that end with their program", nil},
+		{"internal/devstack/process", "", nil},
 		{"internal/devstack/withstack", "", []string{"internal/devstack", "internal/needs"}},
-		{"internal/devstack/statedir", "the directory of a development stack", []string{"internal/config", "internal/devstack"}},
+		{"internal/devstack/statedir", "", []string{"internal/config", "internal/devstack"}},
 		{"internal/devstack/commands", "`earshot up`, `down` and `reset`", []string{
 			"ent/db/...", "internal/access", "internal/change", "internal/config", "internal/devstack/...", "internal/migrate", "internal/postgres",
 			"internal/problem", "internal/seal", "internal/searchattributes",
 		}},
-		{"internal/devstack/demo", "the product of `make up DEMO=1`", []string{"internal/devstack", "sdk/go", "webhook"}},
+		{"internal/devstack/demo", "", []string{"internal/devstack", "sdk/go", "webhook"}},
 		// Tests that need only the servers must not run again after an edit of the service.
 		{"internal/testkit", "servers for tests: database, Temporal namespace, receiver", []string{
 			"ent/migrations", "internal/devstack", "internal/migrate", "internal/postgres", "internal/searchattributes",
@@ -198,7 +198,7 @@ var Layers = []Layer{
 			"internal/event", "internal/postgres", "internal/publicactions", "internal/publicid", "internal/send", "internal/telemetry",
 			"internal/testkit",
 		}},
-		{"internal/testkit/production", "temporal-server and a standby of Postgres, for tests and `make faults`", []string{"internal/devstack", "internal/devstack/process"}},
+		{"internal/testkit/production", "servers as in production", []string{"internal/devstack", "internal/devstack/process"}},
 		{"internal/testkit/tier/...", "marks slow tests", []string{"internal/needs", "internal/testkit/tier"}},
 		{"internal/architecture", "this list, and the tests of it and of [adding.md](adding.md)", nil},
 		{"docs/generate", "parts of the docs that follow from code", []string{"internal/architecture", "internal/config", "internal/problem"}},

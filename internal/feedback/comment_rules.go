@@ -26,7 +26,7 @@ func mayComment(at Place, visitor bool) (CommentablePost, error) {
 
 // LockForComment locks a post, or the target of its merge, for the comment of a visitor.
 func (s *Service) LockForComment(ctx context.Context, c *change.Change, on publicid.Post) (CommentablePost, error) {
-	at, err := lockPlace(ctx, c, on)
+	at, err := lockVisitorsPlace(ctx, c, on)
 	if err != nil {
 		return CommentablePost{}, err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"earshot/ent/db"
+	"earshot/ent/db/board"
 	"earshot/ent/db/post"
 	"earshot/ent/db/posttag"
 	"earshot/ent/db/predicate"
@@ -78,7 +79,7 @@ func lockPost(ctx context.Context, c *change.Change, id publicid.Post) (*db.Post
 }
 
 // Place is a locked post and its board. The post has only its identity, and the board what
-// lockPlacesSQL reads of it. Only the gates decide what a place takes: mayVote and mayComment.
+// lockPlacesSQL reads of it. Only the gates mayVote and mayComment admit votes and comments.
 type Place struct {
 	*db.Post
 	board *db.Board
@@ -130,6 +131,23 @@ func lockPlace(ctx context.Context, c *change.Change, id publicid.Post) (Place, 
 		return Place{}, err
 	}
 	return found[0].Place, found[0].err
+}
+
+// lockVisitorsPlace is lockPlace for a visitor. It reads the board again after the lock, because a
+// board that became private or moderated in the meantime must count.
+func lockVisitorsPlace(ctx context.Context, c *change.Change, id publicid.Post) (Place, error) {
+	at, err := lockPlace(ctx, c, id)
+	if err != nil {
+		return Place{}, err
+	}
+	at.board, err = onlyBoard(ctx, c.Board.Query().Where(board.ID(at.BoardID)))
+	if problem.Is(err, problem.NotFound) {
+		err = problem.Missing("post")
+	}
+	if err != nil {
+		return Place{}, err
+	}
+	return at, at.shownTo(true)
 }
 
 // shownTo returns problem.NotFound if the post is hidden from a visitor: visitors see only public

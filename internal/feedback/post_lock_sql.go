@@ -87,7 +87,7 @@ func KeepPostPlaces(
 }
 
 // The array is selected as in seeSQL, and the organization is compared as in keepPostPlacesSQL. The
-// boards are not locked: a board that becomes private meanwhile does so after the act.
+// boards are as of the begin of the statement, which may wait for the posts (lockVisitorsPlace).
 const lockPlacesSQL = `
 WITH asked AS (
   SELECT DISTINCT unnest((SELECT $2::uuid[])) AS id
@@ -100,7 +100,7 @@ SELECT p.*, b.* FROM (SELECT id FROM wanted ORDER BY id) w, LATERAL (
   SELECT id, organization_id, board_id, title, slug, merged_into_id FROM posts
   WHERE id = w.id AND organization_id IS NOT DISTINCT FROM $1 AND coalesce(deleted_at, 'infinity') = 'infinity' LIMIT 1 FOR NO KEY UPDATE%s
 ) p, LATERAL (
-  SELECT name, slug, public, moderated FROM boards WHERE id = p.board_id LIMIT 1
+  SELECT name, slug, public, moderated FROM boards WHERE id = p.board_id AND organization_id IS NOT DISTINCT FROM $1 LIMIT 1
 ) b`
 
 // LockPlaces locks live posts and the posts that they were merged into, in the order of their ids.

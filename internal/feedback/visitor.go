@@ -62,11 +62,8 @@ func (s *Service) CastVisitorsVote(ctx context.Context, c *change.Change, b Ball
 
 // RetractVisitorsVote removes the person's vote, if there is one.
 func (s *Service) RetractVisitorsVote(ctx context.Context, c *change.Change, on publicid.Post, email string) error {
-	at, err := lockPlace(ctx, c, on)
+	at, err := lockVisitorsPlace(ctx, c, on)
 	if err != nil {
-		return err
-	}
-	if err := at.shownTo(true); err != nil {
 		return err
 	}
 	spellings, err := contacts.SpellingsTx(ctx, c.Tx, s.Spelled(email))

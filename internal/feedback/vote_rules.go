@@ -27,11 +27,8 @@ func mayVote(at Place, by voter) (Ballot, error) {
 // LockForVote locks a post, or the target of its merge, for the vote of a visitor. A visitor who has
 // opted in gets a contact.
 func (s *Service) LockForVote(ctx context.Context, c *change.Change, on publicid.Post, who Visitor) (b Ballot, err error) {
-	at, err := lockPlace(ctx, c, on)
+	at, err := lockVisitorsPlace(ctx, c, on)
 	if err != nil {
-		return b, err
-	}
-	if err := at.shownTo(true); err != nil {
 		return b, err
 	}
 	by, err := s.as(ctx, c, who, "public_vote")

@@ -238,6 +238,33 @@ func TestAnApprovalThatIsCutOffBeforeItsCommitHasChangedNothing(t *testing.T) {
 	s.Make(t, http.MethodPost, "/v1/submissions/"+id.String()+"/approve", nil)
 }
 
+func TestABoardThatBecomesPrivateWhileAnActionWaitsForItsPostTakesNothing(t *testing.T) {
+	t.Parallel()
+	s := moderated(t)
+	id := s.comments(t, "Me too")
+	c, err := pgx.Connect(t.Context(), s.App.Config.DatabaseURL)
+	require.NoError(t, err)
+	defer func() { _ = c.Close(context.Background()) }()
+	tx, err := c.Begin(t.Context())
+	require.NoError(t, err)
+	_, err = tx.Exec(t.Context(), "SELECT FROM posts FOR UPDATE")
+	require.NoError(t, err)
+	done := make(chan int, 1)
+	go func() { done <- s.Do(t, http.MethodPost, "/v1/submissions/"+id.String()+"/approve", nil).Status }()
+	other, err := pgx.Connect(t.Context(), s.App.Config.DatabaseURL)
+	require.NoError(t, err)
+	defer func() { _ = other.Close(context.Background()) }()
+	require.Eventually(t, func() bool {
+		var waits bool
+		const question = "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')"
+		return other.QueryRow(t.Context(), question).Scan(&waits) == nil && waits
+	}, testkit.Wait, 10*time.Millisecond)
+	_, err = other.Exec(t.Context(), "UPDATE boards SET public = false")
+	require.NoError(t, err)
+	require.NoError(t, tx.Rollback(t.Context()))
+	require.Equal(t, http.StatusConflict, <-done)
+}
+
 func TestARejectedSubmissionLeavesOnlyALineInTheAuditTrail(t *testing.T) {
 	t.Parallel()
 	s := moderated(t)

@@ -56,7 +56,7 @@ type board struct {
 }
 
 const (
-	// state is the key of the webhook's metadata that says how far the demo is.
+	// state is the key of the webhook's metadata with the progress of the demo.
 	state, begun, complete = "demo", "begun", "complete"
 	// firstBoard is the key of the webhook's metadata with the id of the demo's first board. The service
 	// chooses the slug, because the organization may already have a board with that name.
