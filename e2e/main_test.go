@@ -62,8 +62,6 @@ func buildAndRun(m *testing.M) (int, error) {
 	if err := build.Run(); err != nil {
 		return 0, fmt.Errorf("build the program: %w", err)
 	}
-	// With two tests at a time, two cores were idle for half of the run.
-	testkit.Waiting(4)
 	return testkit.Run(m), nil
 }
 

@@ -10,11 +10,9 @@ package testkit
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"testing"
 	"time"
 
@@ -62,18 +60,6 @@ func Run(m Tests) int {
 	code := m.Run()
 	emptying.Wait()
 	return code
-}
-
-// Waiting sets the number of tests that run in parallel, for packages whose tests mostly wait for
-// timers and processes. The default is the number of processors. The flag -parallel takes precedence.
-// TestMain calls it before the tests.
-func Waiting(tests int) {
-	flag.Parse()
-	given := false
-	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
-	if !given {
-		_ = flag.Set("test.parallel", strconv.Itoa(tests)) // always valid
-	}
 }
 
 func ensureStack() (stop func(), err error) {

@@ -9,10 +9,12 @@ package apptest
 import (
 	"context"
 	"encoding/base64"
+	"flag"
 	"log/slog"
 	"net"
 	"net/http"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -112,8 +114,18 @@ func WithParts(parts ...fx.Option) Edge {
 // WithWorker sets the worker of services with Options.Worker. Pass worker.Module.
 func WithWorker(part fx.Option) Edge { return func() { edges.worker = []fx.Option{part} } }
 
-// Waiting is testkit.Waiting for Main.
-func Waiting(tests int) Edge { return func() { testkit.Waiting(tests) } }
+// Waiting sets the number of tests that run in parallel, for packages whose tests mostly wait for
+// timers. The default is the number of processors. The flag -parallel takes precedence.
+func Waiting(tests int) Edge {
+	return func() {
+		flag.Parse()
+		given := false
+		flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+		if !given {
+			_ = flag.Set("test.parallel", strconv.Itoa(tests)) // always valid
+		}
+	}
+}
 
 // Main runs the tests of a package, for its TestMain. Only the packages that test an edge import
 // it, so an edit of one doesn't run the tests of all packages.
