@@ -66,8 +66,8 @@ const (
 // gcPercent is the growth of the heap between two collections, in percent of the live heap. With
 // Go's default of 100, a process with 15 MiB in use collects four times a second under a usual
 // load. Each collection takes 10 to 30 ms, in which requests wait for processors. The memory limit
-// keeps the larger heap within the budget. Whatever hostile receivers make a process keep grows its heap
-// 3.5 times as much: with 400, a worker grew by 56 MiB beside all of them, and the promise is 50 MiB.
+// keeps the larger heap within the budget. Data that hostile receivers hold up grows the heap 3.5 times
+// as much. With 400, a worker grew by 56 MiB beside all of them. The promise is 50 MiB.
 const gcPercent = 250
 
 // Limit sets the garbage collector's memory limit to the budget and makes collections rare within
