@@ -65,7 +65,7 @@ func TestAnImpossibleReplayFailsAtOnceWithItsReason(t *testing.T) {
 	fails(b.webhook, "ERR_VALIDATION", noID)
 	fails(publicid.NewDelivery().String(), "ERR_NOT_FOUND", "There is no such delivery.")
 	b.tenant.Make(t, http.MethodPatch, hook, map[string]any{"events": []string{"vote.created"}})
-	fails(id, "not_subscribed", "The webhook doesn't subscribe to post.created any more.")
+	fails(id, "not_subscribed", "The webhook doesn't subscribe to this event.")
 	b.tenant.Make(t, http.MethodPatch, hook, map[string]any{"enabled": false})
 	fails(id, "webhook_disabled", "The webhook is disabled.")
 	require.Len(t, b.receiver.All(), 1)
