@@ -36,7 +36,7 @@ func TestCancelingARunLetsTheAttemptThatIsUnderWayComeToItsEnd(t *testing.T) {
 				t.Parallel()
 				b := setup(t, apptest.Options{Worker: true, Environ: []string{hours}})
 				status := make(chan int)
-				b.receiver.Answer(held(n, status, answers(500)))
+				b.receiver.Answer(held(t, n, status, answers(500)))
 				b.post(t)
 				id := b.receiver.Await(t, 1)[0].DeliveryID()
 				if n == 2 {
@@ -67,7 +67,7 @@ func TestCancelingARunFailsItsPendingUpdates(t *testing.T) {
 	g := newGroup(t, apptest.Options{Worker: true, Environ: []string{hours}}, []int{500})
 	g.waits(t, g.run, 2)
 	status := make(chan int)
-	g.receiver.Answer(held(2, status, answers()))
+	g.receiver.Answer(held(t, 2, status, answers()))
 	retrying, err := g.ask(t, g.run, workflows.RetryNowUpdate)
 	require.NoError(t, err)
 	g.receiver.Await(t, 2)

@@ -138,7 +138,7 @@ func TestAnAttemptThatIsUnderWayAtAResetCounts(t *testing.T) {
 	t.Parallel()
 	b := setup(t, apptest.Options{Worker: true})
 	status := make(chan int)
-	b.receiver.Answer(held(3, status, answers(500, 500, 500, 500, 500)))
+	b.receiver.Answer(held(t, 3, status, answers(500, 500, 500, 500, 500)))
 	b.post(t)
 	id := b.receiver.Await(t, 3)[0].DeliveryID()
 	b.reset(t, id, -1)

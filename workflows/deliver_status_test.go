@@ -57,7 +57,7 @@ func TestAnOperatorFindsAPendingDeliveryAndSeesItsNextAttempt(t *testing.T) {
 	require.Contains(t, g.details(t, g.run), "**succeeded**, at attempt 1; last answer: 200")
 
 	status := make(chan int)
-	g.receiver.Answer(held(2, status, answers()))
+	g.receiver.Answer(held(t, 2, status, answers()))
 	retrying, err := g.ask(t, g.run, workflows.RetryNowUpdate)
 	require.NoError(t, err)
 	g.receiver.Await(t, 2)

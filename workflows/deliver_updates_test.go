@@ -82,7 +82,7 @@ func TestAnUpdateThatIsAboutNothingIsRefusedAndSaysWhy(t *testing.T) {
 	g := newGroup(t, apptest.Options{Worker: true, Environ: []string{hours}}, []int{500}, nil)
 	g.waits(t, g.run, 2)
 	status := make(chan int)
-	g.receivers[0].Answer(held(2, status, answers()))
+	g.receivers[0].Answer(held(t, 2, status, answers()))
 	refused := func(update, why string, of ...any) {
 		t.Helper()
 		handle, err := g.ask(t, g.run, update, of...)
@@ -162,7 +162,7 @@ func TestGivingUpWaitsForTheAttemptThatIsUnderWay(t *testing.T) {
 			g := newGroup(t, apptest.Options{Worker: true, Environ: []string{hours}}, []int{500})
 			g.waits(t, g.run, 2)
 			status := make(chan int)
-			g.receiver.Answer(held(2, status, answers()))
+			g.receiver.Answer(held(t, 2, status, answers()))
 			retrying, err := g.ask(t, g.run, workflows.RetryNowUpdate)
 			require.NoError(t, err)
 			g.receiver.Await(t, 2)

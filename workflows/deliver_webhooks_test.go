@@ -165,9 +165,7 @@ func TestAHangingReceiverDelaysNoOtherReceiver(t *testing.T) {
 	t.Parallel()
 	b := setup(t, apptest.Options{Worker: true})
 	hanging := testkit.NewReceiver(t)
-	release := make(chan struct{})
-	t.Cleanup(func() { close(release) }) // before the receiver's own cleanup, which waits for its answers
-	hanging.Answer(func(int, testkit.Received) int { <-release; return http.StatusOK })
+	hanging.Answer(func(int, testkit.Received) int { <-t.Context().Done(); return http.StatusOK })
 	log := "/v1/webhooks/" + b.tenant.Register(t, hanging, "post.created") + "/deliveries?limit=200"
 	// More deliveries than a webhook may have in flight, so that they use all of its slots.
 	const posts = 100

@@ -3,6 +3,7 @@ package workflows_test
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -118,10 +119,15 @@ func lastEvents(t *testing.T, c client.Client, run string) string {
 }
 
 // held makes a receiver's n-th answer wait for a status from the channel.
-func held(n int, status <-chan int, others func(int, testkit.Received) int) func(int, testkit.Received) int {
+func held(t *testing.T, n int, status <-chan int, others func(int, testkit.Received) int) func(int, testkit.Received) int {
 	return func(i int, r testkit.Received) int {
 		if i == n {
-			return <-status
+			select {
+			case s := <-status:
+				return s
+			case <-t.Context().Done(): // a failed test sends no status
+				return http.StatusInternalServerError
+			}
 		}
 		return others(i, r)
 	}

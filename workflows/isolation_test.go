@@ -60,9 +60,7 @@ func rows(t *testing.T, database, query string, least, most int) {
 // hanging makes the receiver hold every request until the test ends.
 func (b *bundle) hanging(t *testing.T) {
 	t.Helper()
-	release := make(chan struct{})
-	t.Cleanup(func() { close(release) }) // before the receiver's own cleanup, which waits for its answers
-	b.receiver.Answer(func(int, testkit.Received) int { <-release; return http.StatusOK })
+	b.receiver.Answer(func(int, testkit.Received) int { <-t.Context().Done(); return http.StatusOK })
 }
 
 func TestAThousandDeliveriesToAHangingReceiverDelayNoOtherReceiver(t *testing.T) {
@@ -87,12 +85,13 @@ func TestAThousandDeliveriesToAHangingReceiverDelayNoOtherReceiver(t *testing.T)
 func TestAPostponedDeliveryHasADueTimeAndIsNotStartedAgain(t *testing.T) {
 	t.Parallel()
 	database := testkit.Database(t)
-	b := setup(t, apptest.Options{Worker: true, DatabaseURL: database})
+	// The attempts must fill the slots before the first one times out.
+	b := setup(t, apptest.Options{Worker: true, DatabaseURL: database, Decorate: []any{apptest.PatientSender}})
 	b.swept(t)
 	b.hanging(t)
 	b.posts(t, 200)
 	rows(t, database, "workflow_id IS NULL", 0, 0)
-	// 64 of the 200 can be in flight at a time, for 10 s each.
+	// 64 of the 200 can be in flight at a time.
 	rows(t, database, "attempt_count = 0 AND next_attempt_at > created_at + interval '5 seconds'", 1, 200-64)
 
 	run, err := b.app.Temporal.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
