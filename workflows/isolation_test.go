@@ -63,10 +63,12 @@ func (b *bundle) hanging(t *testing.T) {
 	b.receiver.Answer(func(int, testkit.Received) int { <-t.Context().Done(); return http.StatusOK })
 }
 
+// TestAThousandDeliveriesToAHangingReceiverDelayNoOtherReceiver has its own Temporal server. SQLite has
+// one connection, and a thousand starts keep it busy for so long that the lists of other tests time out.
 func TestAThousandDeliveriesToAHangingReceiverDelayNoOtherReceiver(t *testing.T) {
 	t.Parallel()
-	database := testkit.Database(t)
-	b := setup(t, apptest.Options{Worker: true, DatabaseURL: database})
+	database, engine := testkit.Database(t), testkit.NamespaceWith(t)
+	b := setup(t, apptest.Options{Worker: true, DatabaseURL: database, Temporal: &engine})
 	b.swept(t)
 	b.hanging(t)
 	b.posts(t, 1000)

@@ -15,43 +15,36 @@ var ErrBusy = errors.New("too many are under way")
 
 // Limit bounds the concurrent operations of each key. Callers wait for a free slot.
 type Limit[K comparable] struct {
-	size int
 	wait time.Duration
 
 	mu sync.Mutex
-	of map[K]*slots
-}
-
-// slots are the slots of one key.
-type slots struct {
-	taken chan struct{}
-	// users counts the callers that have a slot or wait for one. At zero the slots are deleted.
-	users int
+	// slots counts the callers that have a slot or wait for one.
+	slots States[K, chan struct{}]
 }
 
 // NewLimit makes a limit with size slots for each key. A caller waits at most for the given time.
 func NewLimit[K comparable](size int, wait time.Duration) *Limit[K] {
-	return &Limit[K]{size: size, wait: wait, of: map[K]*slots{}}
+	return &Limit[K]{wait: wait, slots: NewStates[K](func() chan struct{} { return make(chan struct{}, size) })}
 }
 
 // Acquire waits for a free slot of the key. It returns ErrBusy if that takes too long.
 func (l *Limit[K]) Acquire(ctx context.Context, of K) (release func(), err error) {
-	s := l.use(of)
+	slots := l.use(of)
 	defer func() {
 		if err != nil {
-			l.forget(of, s)
+			l.forget(of)
 		}
 	}()
-	release = func() { <-s.taken; l.forget(of, s) }
+	release = func() { <-slots; l.forget(of) }
 	select { // a free slot counts even if the time to wait is over
-	case s.taken <- struct{}{}:
+	case slots <- struct{}{}:
 		return release, nil
 	default:
 	}
 	timeout := time.NewTimer(l.wait)
 	defer timeout.Stop()
 	select {
-	case s.taken <- struct{}{}:
+	case slots <- struct{}{}:
 		return release, nil
 	case <-timeout.C:
 		return nil, ErrBusy
@@ -60,22 +53,14 @@ func (l *Limit[K]) Acquire(ctx context.Context, of K) (release func(), err error
 	}
 }
 
-func (l *Limit[K]) use(of K) *slots {
+func (l *Limit[K]) use(of K) chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s := l.of[of]
-	if s == nil {
-		s = &slots{taken: make(chan struct{}, l.size)}
-		l.of[of] = s
-	}
-	s.users++
-	return s
+	return l.slots.Up(of)
 }
 
-func (l *Limit[K]) forget(of K, s *slots) {
+func (l *Limit[K]) forget(of K) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if s.users--; s.users == 0 {
-		delete(l.of, of)
-	}
+	l.slots.Down(of)
 }

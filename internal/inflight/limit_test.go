@@ -51,5 +51,5 @@ func TestTheLimitForgetsOrganizationsWithoutUsedSlots(t *testing.T) {
 		})
 	}
 	all.Wait()
-	require.Empty(t, l.of)
+	require.Empty(t, l.slots.Of)
 }

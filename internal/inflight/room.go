@@ -2,19 +2,6 @@ package inflight
 
 import "sync"
 
-// Counts has the number of operations in flight of each key. Its user locks it.
-type Counts[K comparable] map[K]int
-
-// Up counts an operation that begins.
-func (c Counts[K]) Up(key K) { c[key]++ }
-
-// Down counts an operation that ends. It forgets a key without operations.
-func (c Counts[K]) Down(key K) {
-	if c[key]--; c[key] == 0 {
-		delete(c, key)
-	}
-}
-
 // Room has a number of places for each key, and a number of places in total. Enter never waits.
 type Room[K comparable] struct {
 	ofOne, ofAll int

@@ -91,7 +91,13 @@ var emptying sync.WaitGroup
 // NewNamespace creates a namespace for one test that contains no workflows of other tests.
 func NewNamespace(t testing.TB) client.Options {
 	t.Helper()
-	return newNamespace(t, os.Getenv(temporalVariable))
+	o := newNamespace(t, os.Getenv(temporalVariable))
+	t.Cleanup(func() {
+		if err := empty(context.Background(), o); err != nil {
+			t.Log("end the runs of the namespace:", err)
+		}
+	})
+	return o
 }
 
 // NamespaceWith is NewNamespace on a separate server with settings of Temporal's dynamic
@@ -117,11 +123,6 @@ func newNamespace(t testing.TB, address string) client.Options {
 	t.Helper()
 	o := namespaceOptions(address, "test-"+uuid.NewString())
 	require.NoError(t, setUp(t.Context(), o))
-	t.Cleanup(func() {
-		if err := empty(context.Background(), o); err != nil {
-			t.Log("end the runs of the namespace:", err)
-		}
-	})
 	return o
 }
 

@@ -136,7 +136,7 @@ func (r *run) attempt(d *delivery, release, over func()) {
 func (r *run) forget(d *delivery, duration time.Duration) {
 	r.limits.mu.Lock()
 	defer r.limits.mu.Unlock()
-	switch own := r.limits.of[d.pending.Webhook]; {
+	switch own := r.limits.all.Of[d.pending.Webhook]; {
 	case own == nil:
 	case r.off.duration:
 		own.duration = 0

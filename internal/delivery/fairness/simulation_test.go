@@ -247,9 +247,9 @@ func (w *world) lags(webhook publicid.Webhook) bool {
 	}
 	w.limits.mu.Lock()
 	defer w.limits.mu.Unlock()
-	own := w.limits.of[webhook]
+	own := w.limits.all.Of[webhook]
 	return own != nil && (!w.off.failures && own.failures > w.rules.toleratedFailures ||
-		!w.off.demand && own.users > w.rules.webhookConcurrency)
+		!w.off.demand && w.limits.all.Counts[webhook] > w.rules.webhookConcurrency)
 }
 
 func (w *world) startMore() {

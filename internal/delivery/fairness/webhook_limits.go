@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"earshot/internal/inflight"
 	"earshot/internal/publicid"
 )
 
@@ -17,14 +18,12 @@ type WebhookLimits struct {
 	rules rules
 
 	mu sync.Mutex
-	of map[publicid.Webhook]*webhookLimit
+	// all counts reservations, and attempts that have a slot or wait for one.
+	all inflight.States[publicid.Webhook, *webhookLimit]
 }
 
 type webhookLimit struct {
 	slots *semaphore.Weighted
-	// users counts reservations, and attempts that have a slot or wait for one. The entry is
-	// removed with the last of them.
-	users int
 	// duration is the average duration of an attempt. It is 0 before the first one has ended.
 	duration time.Duration
 	// failures counts the failed attempts since the last success.
@@ -39,7 +38,9 @@ type webhookLimit struct {
 func NewWebhookLimits() *WebhookLimits { return newWebhookLimits(production()) }
 
 func newWebhookLimits(r rules) *WebhookLimits {
-	return &WebhookLimits{rules: r, of: map[publicid.Webhook]*webhookLimit{}}
+	return &WebhookLimits{rules: r, all: inflight.NewStates[publicid.Webhook](func() *webhookLimit {
+		return &webhookLimit{slots: semaphore.NewWeighted(int64(r.webhookConcurrency)), retries: map[int]*reservations{}}
+	})}
 }
 
 // Acquire waits for a slot until the context ends. It returns the function that gives the slot
@@ -48,12 +49,12 @@ func (l *WebhookLimits) Acquire(ctx context.Context, webhook publicid.Webhook) (
 	own := l.use(webhook)
 	// Take a free slot even if the context has already ended.
 	if !own.slots.TryAcquire(1) && own.slots.Acquire(ctx, 1) != nil {
-		l.drop(webhook, own)
+		l.drop(webhook)
 		return nil
 	}
 	return func() {
 		own.slots.Release(1)
-		l.drop(webhook, own)
+		l.drop(webhook)
 	}
 }
 
@@ -62,7 +63,7 @@ func (l *WebhookLimits) Acquire(ctx context.Context, webhook publicid.Webhook) (
 func (l *WebhookLimits) FirstWait(webhook publicid.Webhook) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if own := l.of[webhook]; own != nil && time.Until(own.backlog.next) > l.rules.firstWait {
+	if own := l.all.Of[webhook]; own != nil && time.Until(own.backlog.next) > l.rules.firstWait {
 		return 0
 	}
 	return l.rules.firstWait
@@ -73,7 +74,7 @@ func (l *WebhookLimits) FirstWait(webhook publicid.Webhook) time.Duration {
 func (l *WebhookLimits) Answered(webhook publicid.Webhook, ok bool, took time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	own := l.of[webhook]
+	own := l.all.Of[webhook]
 	// The average covers about the last eight attempts, so it soon shows that a receiver is fast
 	// again.
 	own.duration = cmp.Or(own.duration, took)
@@ -89,28 +90,20 @@ func (l *WebhookLimits) Answered(webhook publicid.Webhook, ok bool, took time.Du
 func (l *WebhookLimits) Lags(webhook publicid.Webhook) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	own := l.of[webhook]
-	return own != nil && (own.failures > l.rules.toleratedFailures || own.users > l.rules.webhookConcurrency)
+	own := l.all.Of[webhook]
+	return own != nil && (own.failures > l.rules.toleratedFailures || l.all.Counts[webhook] > l.rules.webhookConcurrency)
 }
 
 func (l *WebhookLimits) use(webhook publicid.Webhook) *webhookLimit {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	own := l.of[webhook]
-	if own == nil {
-		own = &webhookLimit{slots: semaphore.NewWeighted(int64(l.rules.webhookConcurrency)), retries: map[int]*reservations{}}
-		l.of[webhook] = own
-	}
-	own.users++
-	return own
+	return l.all.Up(webhook)
 }
 
-func (l *WebhookLimits) drop(webhook publicid.Webhook, own *webhookLimit) {
+func (l *WebhookLimits) drop(webhook publicid.Webhook) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if own.users--; own.users == 0 {
-		delete(l.of, webhook)
-	}
+	l.all.Down(webhook)
 }
 
 // ReserveBacklog returns the wait for n attempts of one group that got no slot. It is the time that
@@ -161,7 +154,7 @@ func (l *WebhookLimits) reserve(webhook publicid.Webhook, longer time.Duration, 
 	l.mu.Lock()
 	wait := take(own, time.Now())
 	l.mu.Unlock()
-	time.AfterFunc(wait+longer, func() { l.drop(webhook, own) })
+	time.AfterFunc(wait+longer, func() { l.drop(webhook) })
 	return wait
 }
 

@@ -48,7 +48,7 @@ func TestTheWaitForASlotEndsWhenOneIsGivenBack(t *testing.T) {
 	require.Eventually(t, func() bool {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		return l.of[webhook].users == 2
+		return l.all.Counts[webhook] == 2
 	}, waitFor, tick)
 	release()
 	require.True(t, <-got)
@@ -98,7 +98,7 @@ func TestAWebhookWithNothingInFlightTakesNoMemory(t *testing.T) {
 	release := l.Acquire(t.Context(), webhook)
 	l.Acquire(noTime(), webhook)
 	release()
-	require.Empty(t, l.of)
+	require.Empty(t, l.all.Of)
 }
 
 func TestAnAttemptWithoutASlotWaitsForTheReceiversBacklog(t *testing.T) {
@@ -184,7 +184,7 @@ func TestAReservationThatIsOverTakesNoMemory(t *testing.T) {
 	require.Eventually(t, func() bool {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		return len(l.of) == 0
+		return len(l.all.Of) == 0
 	}, waitFor, tick)
 }
 
