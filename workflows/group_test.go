@@ -3,7 +3,6 @@ package workflows_test
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -122,12 +121,7 @@ func lastEvents(t *testing.T, c client.Client, run string) string {
 func held(t *testing.T, n int, status <-chan int, others func(int, testkit.Received) int) func(int, testkit.Received) int {
 	return func(i int, r testkit.Received) int {
 		if i == n {
-			select {
-			case s := <-status:
-				return s
-			case <-t.Context().Done(): // a failed test sends no status
-				return http.StatusInternalServerError
-			}
+			return testkit.Held(t, status)
 		}
 		return others(i, r)
 	}

@@ -108,3 +108,14 @@ func (r *Receiver) Await(t testing.TB, n int) []Received {
 		}
 	}
 }
+
+// Held waits for the status of an answer. At the end of the test it returns 500, because a failed test
+// sends no status, and the receiver waits for its answers.
+func Held(t testing.TB, status <-chan int) int {
+	select {
+	case s := <-status:
+		return s
+	case <-t.Context().Done():
+		return http.StatusInternalServerError
+	}
+}
