@@ -51,14 +51,13 @@ var dynamicConfig = []string{
 	// collection scans it, with both processors of a small machine for a third of a second. A limit
 	// of 2,000 exceeds the number of workflows that are open here.
 	`history.hostLevelCacheMaxSize=2000`,
+	// Search attributes come from memory, as in production. New ones are available 200 ms later.
+	// By default the dev server reads them from the database for each run that it lists, under one
+	// lock and over SQLite's one connection. A list of 400 runs took up to 5 s while tests ran. In
+	// the web UI, a request that the browser canceled interrupted such a read, and the page said
+	// "Namespace default is not found".
+	`system.forceSearchAttributesCacheRefreshOnRead=false`,
 }
-
-// cachedAttributes makes the server read search attributes from memory, as in production. New
-// attributes are available 200 ms later. By default the dev server reads them from the database for
-// each list and treats every error as a missing namespace. SQLite has one connection, and a request
-// that a browser cancels interrupts other reads on it for up to 1.5 s. The web UI then showed
-// "Namespace default is not found".
-const cachedAttributes = `system.forceSearchAttributesCacheRefreshOnRead=false`
 
 // sqlitePragmas let the database file lose the last moments in a power failure, but not when the
 // server is killed. Waiting for the disk at each step of a workflow would make a delivery a hundred
@@ -173,7 +172,6 @@ func (t *Temporal) args(o TemporalOptions) ([]string, error) {
 		for _, pair := range sqlitePragmas {
 			args = append(args, "--sqlite-pragma", pair)
 		}
-		args = append(args, "--dynamic-config-value", cachedAttributes)
 	}
 	for _, name := range o.Namespaces {
 		args = append(args, "--namespace", name)
