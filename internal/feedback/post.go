@@ -78,8 +78,8 @@ func lockPost(ctx context.Context, c *change.Change, id publicid.Post) (*db.Post
 	return p, nil
 }
 
-// Place is a locked post and its board. The post has only its identity, and the board what
-// lockPlacesSQL reads of it. Only the gates mayVote and mayComment admit votes and comments.
+// Place is a locked post, without its text, and its board. Only the gates mayVote and mayComment admit
+// votes and comments.
 type Place struct {
 	*db.Post
 	board *db.Board

@@ -3,11 +3,16 @@ package feedback
 import (
 	"context"
 	"fmt"
+	"reflect"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-faster/errors"
 
 	"earshot/ent/db"
+	"earshot/ent/db/board"
+	"earshot/ent/db/post"
 	"earshot/internal/postgres"
 	"earshot/internal/publicid"
 )
@@ -64,20 +69,20 @@ func KeepPostPlaces(
 		boards[i], names[i] = s.Board, s.Slug
 	}
 	found := &PostPlaces{map[publicid.Board]*db.Board{}, map[publicid.Contact]bool{}, map[PostSlug]bool{}}
-	var board *publicid.Board
+	var on *publicid.Board
 	var contact *publicid.Contact
 	var slug *string
 	var b db.Board
-	err := postgres.QueryTx(ctx, tx, postgres.EachRow([]any{&board, &contact, &slug, &b.Name, &b.Slug, &b.Public, &b.Moderated}, func() {
+	err := postgres.QueryTx(ctx, tx, postgres.EachRow([]any{&on, &contact, &slug, &b.Name, &b.Slug, &b.Public, &b.Moderated}, func() {
 		switch {
 		case contact != nil:
 			found.Contacts[*contact] = true
 		case slug != nil:
-			found.Taken[PostSlug{*board, *slug}] = true
+			found.Taken[PostSlug{*on, *slug}] = true
 		default:
-			on := b
-			on.ID = *board
-			found.Boards[*board] = &on
+			kept := b
+			kept.ID = *on
+			found.Boards[*on] = &kept
 		}
 	}), fmt.Sprintf(keepPostPlacesSQL, postgres.SkipLocked(skipHeld)), postgres.UUIDs(boards), names, postgres.UUIDs(contacts))
 	if err != nil {
@@ -86,9 +91,15 @@ func KeepPostPlaces(
 	return found, nil
 }
 
+// lockedColumns are the columns of a post that a lock reads: all except the texts, which may be long.
+var lockedColumns = slices.DeleteFunc(slices.Clone(post.Columns), func(column string) bool {
+	return column == post.FieldBodyText || column == post.FieldBodyJSON
+})
+
 // The array is selected as in seeSQL, and the organization is compared as in keepPostPlacesSQL. The
-// boards are as of the begin of the statement, which may wait for the posts (lockVisitorsPlace).
-const lockPlacesSQL = `
+// boards are as of the begin of the statement, which may wait for the posts (lockVisitorsPlace). A
+// column that is added to Ent's schema is read here without a change, so that a gate can't miss it.
+var lockPlacesSQL = `
 WITH asked AS (
   SELECT DISTINCT unnest((SELECT $2::uuid[])) AS id
 ), wanted AS (
@@ -97,10 +108,10 @@ WITH asked AS (
   WHERE merged_into_id IS NOT NULL
 )
 SELECT p.*, b.* FROM (SELECT id FROM wanted ORDER BY id) w, LATERAL (
-  SELECT id, organization_id, board_id, title, slug, merged_into_id FROM posts
+  SELECT ` + strings.Join(lockedColumns, ", ") + ` FROM posts
   WHERE id = w.id AND organization_id IS NOT DISTINCT FROM $1 AND coalesce(deleted_at, 'infinity') = 'infinity' LIMIT 1 FOR NO KEY UPDATE%s
 ) p, LATERAL (
-  SELECT name, slug, public, moderated FROM boards WHERE id = p.board_id AND organization_id IS NOT DISTINCT FROM $1 LIMIT 1
+  SELECT ` + strings.Join(board.Columns, ", ") + ` FROM boards WHERE id = p.board_id AND organization_id IS NOT DISTINCT FROM $1 LIMIT 1
 ) b`
 
 // LockPlaces locks live posts and the posts that they were merged into, in the order of their ids.
@@ -111,17 +122,25 @@ func LockPlaces(
 	found := make(map[publicid.Post]Place, len(ids))
 	var p db.Post
 	var b db.Board
-	err := postgres.QueryTx(ctx, tx, postgres.EachRow([]any{
-		&p.ID, &p.OrganizationID, &p.BoardID, &p.Title, &p.Slug, &p.MergedIntoID, &b.Name, &b.Slug, &b.Public, &b.Moderated,
-	}, func() {
-		on, board := p, b
-		board.ID, board.OrganizationID = p.BoardID, p.OrganizationID
-		found[p.ID] = Place{&on, &board}
+	columns := append(fieldsOf(&p, lockedColumns), fieldsOf(&b, board.Columns)...)
+	err := postgres.QueryTx(ctx, tx, postgres.EachRow(columns, func() {
+		on, of := p, b
+		found[p.ID] = Place{&on, &of}
 	}), fmt.Sprintf(lockPlacesSQL, postgres.SkipLocked(skipHeld)), postgres.UUIDs(ids))
 	if err != nil {
 		return nil, errors.Wrap(err, "lock the posts")
 	}
 	return found, nil
+}
+
+// fieldsOf returns pointers to the fields of an Ent row that hold the columns, for a scan.
+func fieldsOf(row any, columns []string) []any {
+	fields := make([]any, len(columns))
+	for i, column := range columns {
+		name := strings.ReplaceAll(column, "_", "")
+		fields[i] = reflect.ValueOf(row).Elem().FieldByNameFunc(func(field string) bool { return strings.EqualFold(field, name) }).Addr().Interface()
+	}
+	return fields
 }
 
 // PostCount is a change of a post's counters. At is the time of the activity, or nil for none.
