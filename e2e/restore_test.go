@@ -60,7 +60,7 @@ func deploy(t *testing.T) *deployment {
 	programs, err := production.BuildPrograms(t.Context(), repository, t.Logf)
 	require.NoError(t, err)
 	d.options = production.TemporalOptions{
-		Dir: t.TempDir(), Programs: programs, Database: d.postgres.URL("postgres"), Namespaces: []string{"default"}, Report: t.Logf,
+		Dir: t.TempDir(), Programs: programs, Database: d.postgres.URL("postgres"), Report: t.Logf,
 	}
 	d.startTemporal(t)
 	t.Cleanup(func() { _ = d.temporal.Stop(context.Background()) })

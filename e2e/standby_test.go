@@ -223,7 +223,7 @@ func TestAStandbyIsPromotedInTheMiddleOfARunAndNothingAcknowledgedIsLost(t *test
 	programs, err := production.BuildPrograms(t.Context(), repository, t.Logf)
 	require.NoError(t, err)
 	temporal, err := production.StartTemporal(t.Context(), production.TemporalOptions{
-		Dir: t.TempDir(), Programs: programs, Namespaces: []string{"default"}, Report: t.Logf,
+		Dir: t.TempDir(), Programs: programs, Report: t.Logf,
 		Database: several(t, "postgres", primary, standby) + "&target_session_attrs=read-write",
 	})
 	require.NoError(t, err)

@@ -146,7 +146,7 @@ func (a *authority) temporalWithTLS(databaseURL string) (settings []string) {
 	require.NoError(t, err)
 	cert, key := a.issue("temporal")
 	s, err := production.StartTemporal(t.Context(), production.TemporalOptions{
-		Dir: t.TempDir(), Programs: programs, Database: databaseURL, Namespaces: []string{"default"},
+		Dir: t.TempDir(), Programs: programs, Database: databaseURL,
 		TLS: &production.TemporalTLS{CA: a.file, Cert: cert, Key: key}, Report: t.Logf,
 	})
 	require.NoError(t, err)

@@ -48,8 +48,7 @@ func (s *stack) chooseServer(ctx context.Context) error {
 	s.temporalProgram = programs.Server
 	s.startTemporal = func(ctx context.Context) (temporalServer, error) {
 		return production.StartTemporal(ctx, production.TemporalOptions{
-			Dir: filepath.Join(s.dir, "temporal"), Programs: programs, Database: s.postgres.URL("postgres"),
-			Namespaces: []string{namespace}, Report: s.report,
+			Dir: filepath.Join(s.dir, "temporal"), Programs: programs, Database: s.postgres.URL("postgres"), Report: s.report,
 		})
 	}
 	return nil

@@ -76,8 +76,6 @@ type TemporalOptions struct {
 	Port, UIPort int
 	// Binary is the path of a temporal CLI, see TemporalBinary.
 	Binary string
-	// Namespaces are created at the start, in addition to "default".
-	Namespaces []string
 	// ExtraArgs follow our arguments on the command line, so they take precedence. Relative paths
 	// are relative to the caller's directory.
 	ExtraArgs []string
@@ -93,7 +91,7 @@ type Temporal struct {
 	uiPort int
 }
 
-// StartTemporal starts the server. It returns when all of its namespaces accept workflows and the
+// StartTemporal starts the server. It returns when its namespace "default" accepts workflows and the
 // web UI answers. Ctx bounds only the start. The error quotes the end of the log.
 func StartTemporal(ctx context.Context, o TemporalOptions) (*Temporal, error) {
 	dir, err := makeDir(o.Dir)
@@ -107,11 +105,8 @@ func StartTemporal(ctx context.Context, o TemporalOptions) (*Temporal, error) {
 		// The server also has internal listeners on ports that can't be chosen. If one of them is
 		// taken, another start uses other ports.
 		Prepare: func(context.Context) (*exec.Cmd, error) { return t.prepare(o) },
-		Ready: func(ctx context.Context) error {
-			return t.ready(ctx, append([]string{defaultNamespace}, o.Namespaces...))
-		},
-		ReadyWithin: temporalReady,
-		Signals:     []syscall.Signal{syscall.SIGKILL}, Grace: temporalGrace,
+		Ready:   t.ready, ReadyWithin: temporalReady,
+		Signals: []syscall.Signal{syscall.SIGKILL}, Grace: temporalGrace,
 		Report: o.Report,
 	}
 	if o.DatabaseFile {
@@ -173,9 +168,6 @@ func (t *Temporal) args(o TemporalOptions) ([]string, error) {
 			args = append(args, "--sqlite-pragma", pair)
 		}
 	}
-	for _, name := range o.Namespaces {
-		args = append(args, "--namespace", name)
-	}
 	for _, pair := range dynamicConfig {
 		args = append(args, "--dynamic-config-value", pair)
 	}
@@ -206,16 +198,11 @@ func (t *Temporal) UIURL() string {
 	return "http://" + hostPort(t.uiPort)
 }
 
-func (t *Temporal) ready(ctx context.Context, namespaces []string) error {
-	if err := TemporalReady(ctx, t.Address(), nil, namespaces); err != nil {
+func (t *Temporal) ready(ctx context.Context) error {
+	if err := TemporalReady(ctx, t.Address(), nil, defaultNamespace); err != nil {
 		return err
 	}
-	for _, name := range namespaces {
-		if err := t.uiReady(ctx, name); err != nil {
-			return err
-		}
-	}
-	return nil
+	return t.uiReady(ctx)
 }
 
 // TemporalClient returns a client of the server at the address that connects at its first call and
@@ -232,9 +219,12 @@ func TemporalClient(address string, encryption *tls.Config) (client.Client, erro
 	return c, nil
 }
 
-// TemporalReady returns nil if the server at the address accepts workflows in all of the namespaces.
-// Nil connects without TLS.
-func TemporalReady(ctx context.Context, address string, encryption *tls.Config, namespaces []string) error {
+// TemporalReady returns nil if the server at the address accepts workflows in the namespace. Nil
+// connects without TLS.
+//
+// It describes a workflow that doesn't exist. The right answer requires that the frontend has the
+// namespace and that the history service owns the shard.
+func TemporalReady(ctx context.Context, address string, encryption *tls.Config, namespace string) error {
 	c, err := TemporalClient(address, encryption)
 	if err != nil {
 		return err
@@ -243,39 +233,29 @@ func TemporalReady(ctx context.Context, address string, encryption *tls.Config, 
 	if _, err := c.CheckHealth(ctx, nil); err != nil {
 		return errors.Wrap(err, "check health")
 	}
-	for _, name := range namespaces {
-		if err := namespaceReady(ctx, c.WorkflowService(), name); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// namespaceReady describes a workflow that doesn't exist. The right answer requires that the
-// frontend has the namespace and that the history service owns the shard.
-func namespaceReady(ctx context.Context, service workflowservice.WorkflowServiceClient, name string) error {
-	_, err := service.DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: name})
+	service := c.WorkflowService()
+	_, err = service.DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: namespace})
 	if err != nil {
-		return errors.Wrapf(err, "describe namespace %s", name)
+		return errors.Wrapf(err, "describe namespace %s", namespace)
 	}
 	_, err = service.DescribeWorkflowExecution(ctx, &workflowservice.DescribeWorkflowExecutionRequest{
-		Namespace: name,
+		Namespace: namespace,
 		Execution: &common.WorkflowExecution{WorkflowId: "devstack-ready"},
 	})
 	var absent *serviceerror.NotFound
 	if errors.As(err, &absent) || err == nil {
 		return nil
 	}
-	return errors.Wrapf(err, "ask for a workflow in namespace %s", name)
+	return errors.Wrapf(err, "ask for a workflow in namespace %s", namespace)
 }
 
 // uiReady requests the data of the web UI's first page. The UI connects to the frontend before the
 // frontend listens, and retries later.
-func (t *Temporal) uiReady(ctx context.Context, namespace string) error {
+func (t *Temporal) uiReady(ctx context.Context) error {
 	if t.uiPort == Headless {
 		return nil
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, t.UIURL()+"/api/v1/namespaces/"+namespace+"/workflow-count", nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, t.UIURL()+"/api/v1/namespaces/"+defaultNamespace+"/workflow-count", nil)
 	if err != nil {
 		return errors.Wrap(err, "ask the web UI")
 	}
@@ -285,7 +265,7 @@ func (t *Temporal) uiReady(ctx context.Context, namespace string) error {
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return errors.Errorf("the web UI answers %s for namespace %s", response.Status, namespace)
+		return errors.Errorf("the web UI answers %s for namespace %s", response.Status, defaultNamespace)
 	}
 	return nil
 }

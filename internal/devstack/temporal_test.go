@@ -71,23 +71,10 @@ func requireGreeting(t *testing.T, run client.WorkflowRun, name string) {
 	require.Equal(t, "hello "+name, greeting)
 }
 
-func TestAWorkflowRunsInEveryNamespaceAsSoonAsTheServerIsReady(t *testing.T) {
-	tier.Slow(t, "starts several servers")
-	t.Parallel()
-	s := startTemporalIn(t, TemporalOptions{Dir: t.TempDir(), Namespaces: []string{"one", "two"}, UIPort: Headless})
-	require.Empty(t, s.UIURL())
-	for _, namespace := range []string{"default", "one", "two"} {
-		c := dialTemporal(t, s, namespace)
-		work(t, c)
-		run, err := c.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{TaskQueue: testQueue}, greet, namespace)
-		require.NoError(t, err)
-		requireGreeting(t, run, namespace)
-	}
-}
-
 func TestATimerOfAMillisecondDoesNotTakeASecond(t *testing.T) {
 	t.Parallel()
 	s := startTemporalIn(t, TemporalOptions{Dir: t.TempDir(), UIPort: Headless})
+	require.Empty(t, s.UIURL())
 	c := dialTemporal(t, s, "default")
 	work(t, c)
 	began := time.Now()
@@ -132,20 +119,20 @@ func TestTheWebUIAnswersAndTheDatabaseFileKeepsWorkflows(t *testing.T) {
 	tier.Slow(t, "starts a server twice")
 	t.Parallel()
 	dir := t.TempDir()
-	s := startTemporalIn(t, TemporalOptions{Dir: dir, DatabaseFile: true, Namespaces: []string{"one"}})
-	for _, path := range []string{"/api/v1/namespaces/default", "/api/v1/namespaces/one/workflows", "/api/v1/cluster-info", ""} {
+	s := startTemporalIn(t, TemporalOptions{Dir: dir, DatabaseFile: true})
+	for _, path := range []string{"/api/v1/namespaces/default", "/api/v1/namespaces/default/workflows", "/api/v1/cluster-info", ""} {
 		response, err := http.Get(s.UIURL() + path)
 		require.NoError(t, err)
 		require.NoError(t, response.Body.Close())
 		require.Equal(t, http.StatusOK, response.StatusCode, path)
 	}
 	options := client.StartWorkflowOptions{ID: "kept", TaskQueue: testQueue}
-	_, err := dialTemporal(t, s, "one").ExecuteWorkflow(t.Context(), options, greet, "x")
+	_, err := dialTemporal(t, s, "default").ExecuteWorkflow(t.Context(), options, greet, "x")
 	require.NoError(t, err)
 	require.NoError(t, s.Stop(t.Context()))
 
-	again := startTemporalIn(t, TemporalOptions{Dir: dir, DatabaseFile: true, Namespaces: []string{"one"}, UIPort: Headless})
-	described, err := dialTemporal(t, again, "one").DescribeWorkflowExecution(t.Context(), "kept", "")
+	again := startTemporalIn(t, TemporalOptions{Dir: dir, DatabaseFile: true, UIPort: Headless})
+	described, err := dialTemporal(t, again, "default").DescribeWorkflowExecution(t.Context(), "kept", "")
 	require.NoError(t, err)
 	require.Equal(t, "kept", described.WorkflowExecutionInfo.Execution.WorkflowId)
 }

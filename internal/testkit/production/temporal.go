@@ -26,7 +26,7 @@ import (
 
 const (
 	serverName = "temporal-server"
-	// serverReady is many times the duration of a start and of the creation of the namespaces.
+	// serverReady is many times the duration of a start and of the creation of the namespace.
 	serverReady = 2 * time.Minute
 	// serverGrace allows for an orderly stop, which takes about 3 s.
 	serverGrace = 15 * time.Second
@@ -34,6 +34,8 @@ const (
 	namespaceRetention = 3 * 24 * time.Hour
 	// systemNamespace exists as soon as the server runs.
 	systemNamespace = "temporal-system"
+	// namespace is created if it doesn't exist. A dev server has the same one.
+	namespace = "default"
 )
 
 var (
@@ -78,11 +80,6 @@ type TemporalOptions struct {
 	// may name several hosts, one of which is the primary (target_session_attrs=read-write), and
 	// use sslmode=verify-full with sslrootcert.
 	Database string
-	// Port is the preferred port of the frontend. 0 prefers the port of the last start in Dir. If
-	// the port is taken, a free one is chosen.
-	Port int
-	// Namespaces are created if they don't exist.
-	Namespaces []string
 	// TLS enables mutual TLS: clients and server present certificates of the authority. Nil
 	// disables TLS.
 	TLS    *TemporalTLS
@@ -110,12 +107,12 @@ type Temporal struct {
 
 	port int
 	tls  *tls.Config // nil without TLS
-	// registered is set after the creation of the namespaces.
+	// registered is set after the creation of the namespace.
 	registered bool
 }
 
 // StartTemporal creates the server's databases if there are none and starts the server. It returns
-// when all namespaces accept workflows. After a Kill or a Stop, the same call starts it again on the
+// when the namespace "default" accepts workflows. After a Kill or a Stop, the same call starts it again on the
 // same ports. Ctx bounds only the start. The error quotes the end of the log.
 func StartTemporal(ctx context.Context, o TemporalOptions) (*Temporal, error) {
 	dir, err := filepath.Abs(o.Dir)
@@ -133,7 +130,7 @@ func StartTemporal(ctx context.Context, o TemporalOptions) (*Temporal, error) {
 	t.Process, err = process.Start(ctx, process.Server{
 		Name: serverName, Dir: dir,
 		Prepare: func(ctx context.Context) (*exec.Cmd, error) { return t.prepare(ctx, o) },
-		Ready:   func(ctx context.Context) error { return t.ready(ctx, o.Namespaces) }, ReadyWithin: serverReady,
+		Ready:   t.ready, ReadyWithin: serverReady,
 		Signals: []syscall.Signal{syscall.SIGTERM}, Grace: serverGrace,
 		Report: o.Report,
 	})
@@ -190,36 +187,34 @@ func (t *TemporalTLS) client() (*tls.Config, error) {
 	return &tls.Config{Certificates: []tls.Certificate{pair}, RootCAs: roots, MinVersion: tls.VersionTLS12}, nil
 }
 
-// ready creates the namespaces as soon as the server accepts them. It returns nil when all of them
-// accept workflows.
-func (t *Temporal) ready(ctx context.Context, namespaces []string) error {
-	if err := devstack.TemporalReady(ctx, t.Address(), t.tls, []string{systemNamespace}); err != nil {
+// ready creates the namespace as soon as the server accepts it. It returns nil when the namespace
+// accepts workflows.
+func (t *Temporal) ready(ctx context.Context) error {
+	if err := devstack.TemporalReady(ctx, t.Address(), t.tls, systemNamespace); err != nil {
 		return err
 	}
 	if !t.registered {
-		if err := t.register(ctx, namespaces); err != nil {
+		if err := t.register(ctx); err != nil {
 			return err
 		}
 		t.registered = true
 	}
-	return devstack.TemporalReady(ctx, t.Address(), t.tls, namespaces)
+	return devstack.TemporalReady(ctx, t.Address(), t.tls, namespace)
 }
 
-// register creates the namespaces that don't exist.
-func (t *Temporal) register(ctx context.Context, namespaces []string) error {
+// register creates the namespace if it doesn't exist.
+func (t *Temporal) register(ctx context.Context) error {
 	c, err := devstack.TemporalClient(t.Address(), t.tls)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	for _, name := range namespaces {
-		_, err := c.WorkflowService().RegisterNamespace(ctx, &workflowservice.RegisterNamespaceRequest{
-			Namespace: name, WorkflowExecutionRetentionPeriod: durationpb.New(namespaceRetention),
-		})
-		var exists *serviceerror.NamespaceAlreadyExists
-		if err != nil && !errors.As(err, &exists) {
-			return errors.Wrapf(err, "register namespace %s", name)
-		}
+	_, err = c.WorkflowService().RegisterNamespace(ctx, &workflowservice.RegisterNamespaceRequest{
+		Namespace: namespace, WorkflowExecutionRetentionPeriod: durationpb.New(namespaceRetention),
+	})
+	var exists *serviceerror.NamespaceAlreadyExists
+	if err != nil && !errors.As(err, &exists) {
+		return errors.Wrapf(err, "register namespace %s", namespace)
 	}
 	return nil
 }

@@ -94,9 +94,6 @@ func (o TemporalOptions) ports() (map[string]servicePorts, error) {
 			return nil, errors.Wrapf(err, "read %s", file)
 		}
 	}
-	if o.Port != 0 {
-		wanted["frontend"] = servicePorts{GRPC: o.Port, Membership: wanted["frontend"].Membership}
-	}
 	for _, name := range []string{"frontend", "history", "matching", "worker"} {
 		p := wanted[name]
 		for _, port := range []*int{&p.GRPC, &p.Membership} {

@@ -28,7 +28,7 @@ func startServerIn(t *testing.T, o TemporalOptions) *Temporal {
 	return s
 }
 
-func dial(t *testing.T, s *Temporal, namespace string) client.Client {
+func dial(t *testing.T, s *Temporal) client.Client {
 	t.Helper()
 	c, err := client.DialContext(t.Context(), client.Options{
 		HostPort: s.Address(), Namespace: namespace, Logger: log.NewStructuredLogger(slog.New(slog.DiscardHandler)),
@@ -46,29 +46,23 @@ func TestATemporalServerKeepsItsRunsInPostgresOverAKill(t *testing.T) {
 	programs, err := BuildPrograms(t.Context(), repository, t.Logf)
 	require.NoError(t, err)
 	p := startPostgresIn(t, devstack.PostgresOptions{Dir: reachableDir(t), Durable: true})
-	o := TemporalOptions{
-		Dir: t.TempDir(), Programs: programs, Database: p.URL("postgres"), Namespaces: []string{"default", "other"},
-	}
+	o := TemporalOptions{Dir: t.TempDir(), Programs: programs, Database: p.URL("postgres")}
 	s := startServerIn(t, o)
 	address := s.Address()
-	for _, namespace := range o.Namespaces {
-		_, err := dial(t, s, namespace).ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: "greeting", TaskQueue: "greetings"}, greet, namespace)
-		require.NoError(t, err)
-	}
+	_, err = dial(t, s).ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: "greeting", TaskQueue: "greetings"}, greet, "Ada")
+	require.NoError(t, err)
 	s.Kill()
 
 	s = startServerIn(t, o)
 	require.Equal(t, address, s.Address(), "clients find it where it was")
-	for _, namespace := range o.Namespaces {
-		c := dial(t, s, namespace)
-		w := worker.New(c, "greetings", worker.Options{})
-		w.RegisterWorkflow(greet)
-		require.NoError(t, w.Start())
-		t.Cleanup(w.Stop)
-		var greeting string
-		require.NoError(t, c.GetWorkflow(t.Context(), "greeting", "").Get(t.Context(), &greeting))
-		require.Equal(t, "hello "+namespace, greeting)
-	}
+	c := dial(t, s)
+	w := worker.New(c, "greetings", worker.Options{})
+	w.RegisterWorkflow(greet)
+	require.NoError(t, w.Start())
+	t.Cleanup(w.Stop)
+	var greeting string
+	require.NoError(t, c.GetWorkflow(t.Context(), "greeting", "").Get(t.Context(), &greeting))
+	require.Equal(t, "hello Ada", greeting)
 }
 
 func TestATemporalServerWithoutItsPostgresSaysSo(t *testing.T) {
