@@ -69,7 +69,7 @@ func newStory(t *testing.T) *story {
 
 func free(t *testing.T) string {
 	t.Helper()
-	port, _, err := devstack.FreePort(0)
+	port, err := devstack.FreePort()
 	require.NoError(t, err)
 	return fmt.Sprintf("127.0.0.1:%d", port)
 }

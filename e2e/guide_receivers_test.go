@@ -61,7 +61,7 @@ func runReceiver(t *testing.T, s sample) {
 	tier.Needs(t, r.tools...)
 	file := filepath.Join(t.TempDir(), r.file)
 	require.NoError(t, os.WriteFile(file, []byte(s.code), 0o600))
-	port, _, err := devstack.FreePort(0)
+	port, err := devstack.FreePort()
 	require.NoError(t, err)
 	cmd := r.command(t, file, fmt.Sprint(port))
 	cmd.Env = append(cleanEnviron(), "WEBHOOK_SECRET="+guideSecret, fmt.Sprintf("PORT=%d", port))

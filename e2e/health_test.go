@@ -17,7 +17,7 @@ import (
 // address returns a free address on loopback.
 func address(t *testing.T) string {
 	t.Helper()
-	port, _, err := devstack.FreePort(0)
+	port, err := devstack.FreePort()
 	require.NoError(t, err)
 	return fmt.Sprintf("127.0.0.1:%d", port)
 }

@@ -46,7 +46,7 @@ func newProgram(t *testing.T, database string, settings ...string) *program {
 // configured is newProgram without an organization.
 func configured(t *testing.T, database string, settings ...string) *program {
 	t.Helper()
-	port, _, err := devstack.FreePort(0)
+	port, err := devstack.FreePort()
 	require.NoError(t, err)
 	key := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("k", 32)))
 	return &program{t: t, url: fmt.Sprintf("http://127.0.0.1:%d", port), client: http.DefaultClient, env: append(append(cleanEnviron(),

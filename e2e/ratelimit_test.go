@@ -38,7 +38,7 @@ func replicas(t *testing.T, p *program, n int) []*replica {
 	t.Helper()
 	all := make([]*replica, n)
 	for i := range all {
-		port, _, err := devstack.FreePort(0)
+		port, err := devstack.FreePort()
 		require.NoError(t, err)
 		same := *p
 		same.url = fmt.Sprintf("http://127.0.0.1:%d", port)

@@ -65,7 +65,7 @@ func deploy(t *testing.T) *deployment {
 	d.startTemporal(t)
 	t.Cleanup(func() { _ = d.temporal.Stop(context.Background()) })
 	require.NoError(t, d.postgres.CreateDatabase(t.Context(), ours))
-	port, _, err := devstack.FreePort(0)
+	port, err := devstack.FreePort()
 	require.NoError(t, err)
 	d.metrics = fmt.Sprintf("127.0.0.1:%d", port)
 	migrate(t, d.postgres.URL(ours))

@@ -185,7 +185,7 @@ func readmeProgram(t *testing.T, root string) string {
 // runReadme runs the program while it follows the feed and receives webhooks.
 func runReadme(t *testing.T, n *nodeProject) {
 	t.Helper()
-	port, _, err := devstack.FreePort(0)
+	port, err := devstack.FreePort()
 	require.NoError(t, err)
 	cmd := exec.Command("node", "built/readme.js")
 	said := testkit.NewLogs()

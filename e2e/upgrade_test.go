@@ -162,7 +162,7 @@ type fleet struct {
 // api starts an API on its own port and waits until it is ready.
 func (f *fleet) api(binary string) (*process, string) {
 	f.t.Helper()
-	port, _, err := devstack.FreePort(0)
+	port, err := devstack.FreePort()
 	require.NoError(f.t, err)
 	p := f.run(exec.Command(binary, "serve", "--no-worker"), fmt.Sprintf("EARSHOT_LISTEN=127.0.0.1:%d", port))
 	at := f.program

@@ -113,7 +113,7 @@ func (s *stack) likeCompose(process string, env []string) (all []string, err err
 		all = append(all, name+"_FILE="+file)
 	}
 	for _, name := range []string{"EARSHOT_HEALTH_LISTEN", "EARSHOT_METRICS_LISTEN"} {
-		port, _, err := devstack.FreePort(0)
+		port, err := devstack.FreePort()
 		if err != nil {
 			return nil, errors.Wrap(err, "choose a port")
 		}

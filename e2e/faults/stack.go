@@ -149,7 +149,7 @@ func (s *stack) chooseDevServer(ctx context.Context) (err error) {
 	if o.Binary, err = devstack.TemporalBinary(ctx, repository, s.report); err != nil {
 		return err
 	}
-	if o.Port, _, err = devstack.FreePort(0); err != nil {
+	if o.Port, err = devstack.FreePort(); err != nil {
 		return err
 	}
 	s.temporalProgram = o.Binary
@@ -226,7 +226,7 @@ func (s *stack) startServices() error {
 		names = []string{"api-1", "api-2"}
 	}
 	for _, name := range names {
-		port, _, err := devstack.FreePort(0)
+		port, err := devstack.FreePort()
 		if err != nil {
 			return errors.Wrap(err, "choose an API's port")
 		}

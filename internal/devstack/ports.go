@@ -31,44 +31,41 @@ const (
 // time never get the same one.
 var handedOut sync.Map
 
-// FreePort returns a TCP port of 127.0.0.1 without a listener. It returns preferred if that is
-// free, and otherwise a random port from 10000 to 32767. Moved reports that preferred was not zero
-// and was taken. The port is not reserved, so another process may take it before the caller binds
-// it.
-//
-// The error means that no free port was found.
-func FreePort(preferred int) (port int, moved bool, err error) {
-	if preferred > 0 && portFree(preferred) {
-		return preferred, false, nil
-	}
+// FreePort returns a random TCP port of 127.0.0.1 without a listener, from 10000 to 32767. The port
+// is not reserved, so another process may take it before the caller binds it.
+func FreePort() (int, error) {
 	for range portTries {
 		port := LowestPort + rand.IntN(EphemeralPorts-LowestPort)
 		if _, taken := handedOut.LoadOrStore(port, true); taken {
 			continue
 		}
-		if portFree(port) {
-			return port, preferred > 0, nil
+		if PortFree(port) {
+			return port, nil
 		}
 		handedOut.Delete(port)
 	}
-	return 0, false, errors.Errorf("no free port found between %d and %d", LowestPort, EphemeralPorts-1)
+	return 0, errors.Errorf("no free port found between %d and %d", LowestPort, EphemeralPorts-1)
 }
 
-// ChoosePort is FreePort with a report when the port moved.
+// ChoosePort returns the preferred port if it is not 0 and is free. Otherwise it returns a FreePort,
+// and reports that a preferred one is taken.
 func ChoosePort(preferred int, what string, report Report) (int, error) {
-	port, moved, err := FreePort(preferred)
+	if preferred > 0 && PortFree(preferred) {
+		return preferred, nil
+	}
+	port, err := FreePort()
 	if err != nil {
 		return 0, errors.Wrapf(err, "choose a port for %s", what)
 	}
-	if moved {
+	if preferred > 0 {
 		report.Say("port %d is taken, %s listens on %d", preferred, what, port)
 	}
 	return port, nil
 }
 
-// portFree dials first, because on macOS a bind to 127.0.0.1 succeeds despite a listener on all
-// addresses.
-func portFree(port int) bool {
+// PortFree reports whether the port of 127.0.0.1 has no listener. It dials first, because on macOS a
+// bind to 127.0.0.1 succeeds despite a listener on all addresses.
+func PortFree(port int) bool {
 	address := hostPort(port)
 	if conn, err := net.DialTimeout("tcp", address, portDialTimeout); err == nil {
 		conn.Close()

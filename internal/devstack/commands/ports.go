@@ -109,7 +109,7 @@ func settle(wishes []*wish) error {
 		takenBy[*w.number] = w
 	}
 	for number, w := range takenBy {
-		if _, moved, err := devstack.FreePort(number); err != nil || moved {
+		if !devstack.PortFree(number) {
 			return errors.Errorf("port %d (%s) is taken: stop what listens there, choose another one, or 0 for any free one", number, w.chosenBy)
 		}
 	}

@@ -7,9 +7,10 @@ import (
 	"path/filepath"
 	"testing"
 
-	"earshot/internal/config"
-
 	"github.com/stretchr/testify/require"
+
+	"earshot/internal/config"
+	"earshot/internal/devstack"
 )
 
 const temporalDevFile = "../../../temporal-dev.yaml"
@@ -49,7 +50,8 @@ func TestAChosenPortThatIsTakenIsAnErrorWithTheVariable(t *testing.T) {
 
 func TestADefaultGivesWayToAChoice(t *testing.T) {
 	t.Parallel()
-	chosen := freedPort(t)
+	chosen, err := devstack.FreePort()
+	require.NoError(t, err)
 	preferred := chosen
 	require.NoError(t, settle([]*wish{
 		{variable: apiPortVariable, number: &chosen, chosenBy: apiPortVariable},
@@ -61,8 +63,9 @@ func TestADefaultGivesWayToAChoice(t *testing.T) {
 
 func TestTheSamePortChosenTwiceIsAnError(t *testing.T) {
 	t.Parallel()
-	free := freedPort(t)
-	_, err := choosePorts(config.Environ{fmt.Sprintf("EARSHOT_PORT=%d", free), fmt.Sprintf("EARSHOT_POSTGRES_PORT=%d", free)}, temporalDevFile)
+	free, err := devstack.FreePort()
+	require.NoError(t, err)
+	_, err = choosePorts(config.Environ{fmt.Sprintf("EARSHOT_PORT=%d", free), fmt.Sprintf("EARSHOT_POSTGRES_PORT=%d", free)}, temporalDevFile)
 	require.ErrorContains(t, err, "EARSHOT_PORT and EARSHOT_POSTGRES_PORT are both")
 }
 
@@ -100,14 +103,5 @@ func takenPort(t *testing.T) int {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = listener.Close() })
-	return listener.Addr().(*net.TCPAddr).Port
-}
-
-// freedPort returns a port that was free a moment ago.
-func freedPort(t *testing.T) int {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer listener.Close()
 	return listener.Addr().(*net.TCPAddr).Port
 }

@@ -67,7 +67,7 @@ func TestATemporalServerKeepsItsRunsInPostgresOverAKill(t *testing.T) {
 
 func TestATemporalServerWithoutItsPostgresSaysSo(t *testing.T) {
 	t.Parallel()
-	port, _, err := devstack.FreePort(0)
+	port, err := devstack.FreePort()
 	require.NoError(t, err)
 	_, err = StartTemporal(t.Context(), TemporalOptions{
 		Dir: t.TempDir(), Database: "postgres://postgres:hidden@127.0.0.1:" + strconv.Itoa(port) + "/postgres?sslmode=disable",
