@@ -229,9 +229,8 @@ func (r *run) tellLogs(ctx context.Context) {
 	if ctx.Err() != nil {
 		return // The operator ended the run.
 	}
-	const lines = 15 // The last few lines have the reason.
 	for _, p := range r.stack.services {
-		r.report("the end of the log of %s:\n%s", p.name, process.Tail(p.log, lines))
+		r.report("the end of the log of %s:\n%s", p.name, process.Tail(p.log))
 	}
 }
 

@@ -88,7 +88,7 @@ func aptGet(ctx context.Context, report Report, args ...string) error {
 	stopPulse := pulse(report, func() string { return "apt-get " + args[0] })
 	defer stopPulse()
 	if err := cmd.Run(); err != nil {
-		return errors.Wrapf(err, "run apt-get %s: %s", args[0], process.LastLines(output.String(), process.FailureLines))
+		return errors.Wrapf(err, "run apt-get %s: %s", args[0], process.LastLines(output.String()))
 	}
 	return nil
 }

@@ -269,7 +269,7 @@ var packageLines = regexp.MustCompile(`(?m)^[A-Za-z0-9._~/-]+\n`)
 
 // failure returns the end of the output without the lines of packages.
 func (o *buildOutput) failure() string {
-	return process.LastLines(packageLines.ReplaceAllString(o.text.String(), ""), process.FailureLines)
+	return process.LastLines(packageLines.ReplaceAllString(o.text.String(), ""))
 }
 
 // progress describes the progress of the build. Packages in the build cache are not counted.

@@ -178,7 +178,7 @@ func (s step) explain(err error) error {
 	if s.log != "" {
 		// A server that is killed, or a service with wrong settings, may end before it writes a
 		// log.
-		tail := process.Tail(s.log, process.FailureLines)
+		tail := process.Tail(s.log)
 		if tail == "" {
 			tail = "(nothing is in it)"
 		}

@@ -12,29 +12,25 @@ import (
 const (
 	// tailBytes is the size of the part that Tail reads: about 300 long lines.
 	tailBytes = 64 << 10
-	// FailureLines is the number of lines of a log in an error message. Servers log the cause of a
+	// failureLines is the number of lines of a log in an error message. Servers log the cause of a
 	// failure in their last few lines.
-	FailureLines = 15
+	failureLines = 15
 )
 
-// Tail returns at most the given number of last lines of the file, without the final newline, for
-// an error message. It reads only the last 64 KiB. If the file can't be read, it returns one line
-// with that error.
-func Tail(path string, lines int) string {
+// Tail returns the last lines of the file, without the final newline, for an error message. It reads
+// only the last 64 KiB. If the file can't be read, it returns one line with that error.
+func Tail(path string) string {
 	text, err := lastBytes(path, tailBytes)
 	if err != nil {
 		return fmt.Sprintf("(no log: %v)", err)
 	}
-	return LastLines(text, lines)
+	return LastLines(text)
 }
 
-// LastLines returns at most the given number of last lines of the text, without the final newline.
-func LastLines(text string, lines int) string {
+// LastLines returns the last lines of the text, without the final newline, for an error message.
+func LastLines(text string) string {
 	all := strings.Split(strings.TrimRight(text, "\n"), "\n")
-	if len(all) > lines {
-		all = all[len(all)-lines:]
-	}
-	return strings.Join(all, "\n")
+	return strings.Join(all[max(0, len(all)-failureLines):], "\n")
 }
 
 func lastBytes(path string, limit int64) (string, error) {

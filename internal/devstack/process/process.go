@@ -91,7 +91,7 @@ func Start(ctx context.Context, s Server) (*Process, error) {
 		case try < startTries && p.logSays("address already in use"):
 		case s.Passing != "" && time.Since(began) < s.ReadyWithin && p.logSays(s.Passing):
 		default:
-			return nil, errors.Wrapf(err, "start %s (end of %s follows%s)\n%s", s.Name, p.log, s.Advice, Tail(p.log, FailureLines))
+			return nil, errors.Wrapf(err, "start %s (end of %s follows%s)\n%s", s.Name, p.log, s.Advice, Tail(p.log))
 		}
 	}
 }

@@ -152,7 +152,7 @@ func (o TemporalOptions) setUp(ctx context.Context, settings serverSettings) err
 			cmd := exec.CommandContext(ctx, o.Programs.SQLTool, args...)
 			cmd.Dir, cmd.Env = o.Dir, append(env, "SQL_DATABASE="+s.Database)
 			if out, err := cmd.CombinedOutput(); err != nil {
-				return errors.Wrapf(err, "temporal-sql-tool %s for %s: %s", args[0], s.Database, process.LastLines(string(out), process.FailureLines))
+				return errors.Wrapf(err, "temporal-sql-tool %s for %s: %s", args[0], s.Database, process.LastLines(string(out)))
 			}
 		}
 	}
