@@ -18,12 +18,8 @@ import (
 	"earshot/internal/devstack/statedir"
 )
 
-const (
-	// serviceReady is many times the usual start time of the service.
-	serviceReady = 60 * time.Second
-	// readyPause is the interval between readiness checks.
-	readyPause = 100 * time.Millisecond
-)
+// serviceReady is many times the usual start time of the service.
+const serviceReady = 60 * time.Second
 
 // service is the API and the worker in this process.
 type service struct {
@@ -74,10 +70,13 @@ func (u *up) startService(ctx context.Context) (string, error) {
 		s.err = u.Serve(own, u.serviceEnviron(), log)
 	}()
 	u.service = s
-	if err := u.awaitReady(ctx); err != nil {
-		return "", err
+	err = process.AwaitReady(ctx, serviceReady, s.done, func(ctx context.Context) error { return u.Ready(ctx, u.baseURL()) })
+	select {
+	case <-s.done:
+		return "", cmp.Or(s.err, errors.New("ended before it was ready"))
+	default:
+		return u.baseURL(), err
 	}
-	return u.baseURL(), nil
 }
 
 // settings returns the caller's environment, completed with defaults for a developer's machine.
@@ -122,28 +121,4 @@ func (u *up) serviceEnviron() []string {
 		"TEMPORAL_NAMESPACE="+namespace,
 		"TEMPORAL_CONFIG_FILE="+os.DevNull, // ignores the user's own configuration file
 	)
-}
-
-// awaitReady polls until all checks pass. If the service has ended, it returns the service's error,
-// otherwise the last answer.
-func (u *up) awaitReady(ctx context.Context) error {
-	s := u.service
-	ctx, cancel := context.WithTimeout(ctx, serviceReady)
-	defer cancel()
-	var answer error
-	err := process.Poll(ctx, readyPause, func() (bool, error) {
-		if answer = u.Ready(ctx, u.baseURL()); answer == nil {
-			return true, nil
-		}
-		select {
-		case <-s.done:
-			return false, cmp.Or(s.err, errors.New("ended before it was ready"))
-		default:
-			return false, nil
-		}
-	})
-	if err != nil && ctx.Err() != nil {
-		return errors.Wrapf(answer, "not ready after %s", serviceReady)
-	}
-	return err
 }

@@ -228,28 +228,33 @@ func (p *Process) ended() bool {
 	}
 }
 
-// awaitReady asks the server until it is ready. The error is that of the process if it ended, or of
-// the last answer when ctx or the limit is over.
+// awaitReady asks the server until it is ready. The error is that of the process if it ended.
 func (p *Process) awaitReady(ctx context.Context) error {
-	limit := p.server.ReadyWithin
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, errors.Errorf("%s is not ready after %s", p.server.Name, limit))
+	err := AwaitReady(ctx, p.server.ReadyWithin, p.done, p.server.Ready)
+	if p.ended() {
+		return p.outcome
+	}
+	return err
+}
+
+// AwaitReady calls ready until it returns nil. It gives up when ctx or the limit is over, or done is
+// closed. The error has the last answer.
+func AwaitReady(ctx context.Context, limit time.Duration, done <-chan struct{}, ready func(context.Context) error) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, errors.Errorf("not ready after %s", limit))
 	defer cancel()
 	go func() { // a question to a dead server must not hang
 		select {
-		case <-p.done:
+		case <-done:
 			cancel()
 		case <-ctx.Done():
 		}
 	}()
 	var answer error
 	err := Poll(ctx, readyPause, func() (bool, error) {
-		answer = p.server.Ready(ctx)
+		answer = ready(ctx)
 		return answer == nil, nil
 	})
-	switch {
-	case p.ended():
-		return p.outcome
-	case err != nil:
+	if err != nil {
 		return errors.Wrapf(err, "last answer: %v", answer)
 	}
 	return nil
