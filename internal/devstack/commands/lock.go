@@ -39,26 +39,29 @@ func wholeFile(kind int16) *syscall.Flock_t {
 	return &syscall.Flock_t{Type: kind, Whence: io.SeekStart}
 }
 
-// takeLock acquires the lock. If another process holds it, takeLock returns that process.
-func takeLock(d statedir.Dir) (*upLock, *Running, error) {
+// takeLock acquires the lock. The error names the process that holds it.
+func takeLock(d statedir.Dir) (*upLock, error) {
 	file, err := os.OpenFile(d.File("up.lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return nil, nil, errors.Wrap(err, "open the lock")
+		return nil, errors.Wrap(err, "open the lock")
 	}
 	err = syscall.FcntlFlock(file.Fd(), syscall.F_SETLK, wholeFile(syscall.F_WRLCK))
 	if err == nil {
 		l := &upLock{file: file}
-		return l, nil, l.announce("")
+		return l, l.announce("")
 	}
 	defer func() { _ = file.Close() }()
 	if !errors.Is(err, syscall.EAGAIN) && !errors.Is(err, syscall.EACCES) {
-		return nil, nil, errors.Wrapf(err, "lock %s", file.Name())
+		return nil, errors.Wrapf(err, "lock %s", file.Name())
 	}
 	holder, err := holderOf(file)
-	if err == nil && holder == nil {
-		err = errors.Errorf("%s was held until just now; try again", file.Name())
+	if err != nil {
+		return nil, err
 	}
-	return nil, holder, err
+	if holder == nil {
+		return nil, errors.Errorf("%s was held until just now; try again", file.Name())
+	}
+	return nil, errors.Errorf("this stack runs already (%s); `%s` stops it", holder, d.Command("down"))
 }
 
 // findRunning returns the process that holds the directory, or nil. The process that holds the lock

@@ -19,12 +19,9 @@ func Reset(ctx context.Context, d statedir.Dir, said io.Writer) error {
 	if _, err := Down(ctx, d, said); err != nil {
 		return err
 	}
-	lock, holder, err := takeLock(d) // prevents a start during the reset
+	lock, err := takeLock(d) // prevents a start during the reset
 	if err != nil {
 		return err
-	}
-	if holder != nil {
-		return errors.Errorf("somebody started the stack again (%s)", holder)
 	}
 	defer lock.release()
 	if err := devstack.Remove(postgresDir(d)); err != nil {

@@ -3,6 +3,7 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -70,6 +71,9 @@ func Up(ctx context.Context, o Options) error {
 		return err
 	}
 	defer u.lock.release()
+	if err := u.decide(); err != nil {
+		return err
+	}
 	err := u.start(ctx)
 	if err == nil {
 		u.banner(time.Since(began))
@@ -120,7 +124,7 @@ func (u *up) startDemo(ctx context.Context) (outcome string, err error) {
 
 var errInterrupted = errors.New("interrupted")
 
-// claim locks the directory and checks for errors before anything starts.
+// claim makes and locks the directory.
 func (u *up) claim() (err error) {
 	if u.root, err = devstack.RepositoryRoot(); err != nil {
 		return err
@@ -128,22 +132,12 @@ func (u *up) claim() (err error) {
 	if err := u.Dir.Make(); err != nil {
 		return err
 	}
-	lock, holder, err := takeLock(u.Dir)
-	if err != nil {
-		return err
-	}
-	if holder != nil {
-		return errors.Errorf("this stack runs already (%s); `%s` stops it", holder, u.Dir.Command("down"))
-	}
-	u.lock = lock
-	if err := u.decide(); err != nil {
-		lock.release()
-		return err
-	}
-	return nil
+	u.lock, err = takeLock(u.Dir)
+	return err
 }
 
-// decide chooses the ports, loads the secrets and checks the caller's settings.
+// decide chooses the ports, loads the secrets and checks the caller's settings, before anything
+// starts.
 func (u *up) decide() (err error) {
 	if u.ports, err = choosePorts(u.Environ, u.temporalDev()); err != nil {
 		return err
@@ -201,21 +195,17 @@ func (u *up) watch(ctx context.Context) error {
 		}
 		return nil
 	case <-u.postgres.Done():
-		return u.died("Postgres", u.postgres.Log())
+		return u.died("Postgres", u.postgres.Log(), nil)
 	case <-u.temporal.Done():
-		return u.died("Temporal", u.temporal.Log())
+		return u.died("Temporal", u.temporal.Log(), nil)
 	case <-u.service.done:
-		err := errors.New("ended by itself")
-		if u.service.err != nil {
-			err = u.service.err
-		}
-		return step{name: "API and worker", log: serviceLog(u.Dir), try: u.Dir.Command("up")}.explain(err)
+		return u.died("API and worker", serviceLog(u.Dir), u.service.err)
 	}
 }
 
-func (u *up) died(name, log string) error {
+func (u *up) died(name, log string, err error) error {
 	u.say("%s ended by itself; stopping the rest", name)
-	return step{name: name, log: log, try: u.Dir.Command("up")}.explain(errors.New("ended by itself"))
+	return step{name: name, log: log, try: u.Dir.Command("up")}.explain(cmp.Or(err, errors.New("ended by itself")))
 }
 
 // stop stops the parts in the reverse order of their dependencies.
