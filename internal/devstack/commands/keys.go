@@ -80,9 +80,16 @@ type keyMaker struct {
 
 // provide returns the existing key if it is valid, or a new one.
 func (m keyMaker) provide(ctx context.Context, variable, had, scope string) (key string, fresh bool, err error) {
-	valid, err := authenticates(ctx, m.access, had)
-	if err != nil || valid {
-		return had, false, err
+	reason := "is not in dev.env"
+	if had != "" {
+		_, err := m.access.Authenticate(ctx, had)
+		if err == nil {
+			return had, false, nil
+		}
+		if p, ok := problem.As(err); !ok || p.Code != problem.Unauthorized {
+			return "", false, errors.Wrap(err, "try the API key")
+		}
+		reason = "in dev.env is not valid"
 	}
 	scoped := postgres.WithOrganization(ctx, m.owner.OrganizationID)
 	key, _, err = m.access.CreateAPIKey(scoped, access.NewAPIKey{
@@ -91,26 +98,8 @@ func (m keyMaker) provide(ctx context.Context, variable, had, scope string) (key
 	if err != nil {
 		return "", false, errors.Wrapf(err, "make the %s key", scope)
 	}
-	reason := "is not in dev.env"
-	if had != "" {
-		reason = "in dev.env is not valid"
-	}
 	m.report.Say("%s %s; made a new %s key", variable, reason, scope)
 	return key, true, nil
-}
-
-func authenticates(ctx context.Context, members *access.Service, key string) (bool, error) {
-	if key == "" {
-		return false, nil
-	}
-	_, err := members.Authenticate(ctx, key)
-	if p, ok := problem.As(err); ok && p.Code == problem.Unauthorized {
-		return false, nil
-	}
-	if err != nil {
-		return false, errors.Wrap(err, "try the API key")
-	}
-	return true, nil
 }
 
 // firstOwner returns the member that the keys act as: the first member of the oldest organization.
