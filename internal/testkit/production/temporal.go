@@ -5,7 +5,6 @@ package production
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"net"
 	"net/url"
 	"os"
@@ -18,6 +17,7 @@ import (
 	"github.com/go-faster/errors"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/contrib/envconfig"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"earshot/internal/devstack"
@@ -172,19 +172,14 @@ func (t *TemporalTLS) client() (*tls.Config, error) {
 	if t == nil {
 		return nil, nil
 	}
-	pair, err := tls.LoadX509KeyPair(t.Cert, t.Key)
+	profile := envconfig.ClientConfigProfile{TLS: &envconfig.ClientConfigTLS{
+		ClientCertPath: t.Cert, ClientKeyPath: t.Key, ServerCACertPath: t.CA,
+	}}
+	o, err := profile.ToClientOptions(envconfig.ToClientOptionsRequest{})
 	if err != nil {
-		return nil, errors.Wrap(err, "load Temporal's certificate")
+		return nil, errors.Wrap(err, "load Temporal's certificates")
 	}
-	ca, err := os.ReadFile(t.CA)
-	if err != nil {
-		return nil, errors.Wrap(err, "load the certificate of Temporal's authority")
-	}
-	roots := x509.NewCertPool()
-	if !roots.AppendCertsFromPEM(ca) {
-		return nil, errors.Errorf("there is no certificate in %s", t.CA)
-	}
-	return &tls.Config{Certificates: []tls.Certificate{pair}, RootCAs: roots, MinVersion: tls.VersionTLS12}, nil
+	return o.ConnectionOptions.TLS, nil
 }
 
 // ready creates the namespace as soon as the server accepts it. It returns nil when the namespace
