@@ -86,7 +86,7 @@ func (m keyMaker) provide(ctx context.Context, variable, had, scope string) (key
 		if err == nil {
 			return had, false, nil
 		}
-		if p, ok := problem.As(err); !ok || p.Code != problem.Unauthorized {
+		if !problem.Is(err, problem.Unauthorized) {
 			return "", false, errors.Wrap(err, "try the API key")
 		}
 		reason = "in dev.env is not valid"
