@@ -74,10 +74,7 @@ func StartPostgres(ctx context.Context, o PostgresOptions) (*Postgres, error) {
 		Name: postgresName, Dir: dir,
 		Prepare: func(ctx context.Context) (*exec.Cmd, error) { return p.prepare(ctx, o) },
 		Ready:   p.ping, ReadyWithin: postgresReady,
-		// Backends of a killed server notice within moments that they are orphans. Until then they
-		// hold its memory.
-		Passing: "pre-existing shared memory",
-		Advice:  "; to begin anew remove " + dir,
+		Advice: "; to begin anew remove " + dir,
 		// A fast shutdown ends sessions and writes a checkpoint. An immediate one does neither.
 		Signals: []syscall.Signal{syscall.SIGINT, syscall.SIGQUIT}, Grace: postgresGrace,
 		Report: o.Report,

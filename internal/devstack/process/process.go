@@ -25,10 +25,12 @@ const (
 	// killWait is the wait after each stronger signal. On SIGQUIT Postgres gives its own children 5
 	// s before it kills them.
 	killWait = 7 * time.Second
-	// startTries bounds the starts with a new port. Losing a port to another process is rare, and
-	// losing two in a row is practically impossible.
-	startTries = 3
 )
+
+// passing are words in the log of a failed start, in lower case. With them, another start may
+// succeed. The first is for a port that another process took in the meantime. The second is for
+// Postgres: backends of a killed server hold its memory until they notice that they are orphans.
+var passing = []string{"address already in use", "pre-existing shared memory"}
 
 // Report receives one line of progress per call, without a newline. Several goroutines may call it.
 // A nil Report is always allowed.
@@ -54,9 +56,6 @@ type Server struct {
 	Ready func(ctx context.Context) error
 	// ReadyWithin bounds the time from the start of the process until it is ready.
 	ReadyWithin time.Duration
-	// Passing are words in the log of a failed start, in lower case. With them, another start within
-	// ReadyWithin may succeed. It may be empty.
-	Passing string
 	// Advice continues the error of a failed start. It may be empty.
 	Advice string
 	// Signals end the server. The first one asks it to stop in order, within Grace. It is also sent
@@ -79,7 +78,7 @@ type Process struct {
 // the end of the log.
 func Start(ctx context.Context, s Server) (*Process, error) {
 	began := time.Now()
-	for try := 1; ; try++ {
+	for {
 		p, err := s.start(ctx)
 		switch {
 		case err == nil:
@@ -88,8 +87,7 @@ func Start(ctx context.Context, s Server) (*Process, error) {
 			return nil, errors.Wrapf(ctx.Err(), "start %s", s.Name)
 		case p == nil:
 			return nil, errors.Wrapf(err, "start %s", s.Name)
-		case try < startTries && p.logSays("address already in use"):
-		case s.Passing != "" && time.Since(began) < s.ReadyWithin && p.logSays(s.Passing):
+		case time.Since(began) < s.ReadyWithin && slices.ContainsFunc(passing, p.logSays):
 		default:
 			return nil, errors.Wrapf(err, "start %s (end of %s follows%s)\n%s", s.Name, p.log, s.Advice, Tail(p.log))
 		}
