@@ -90,11 +90,7 @@ func ownerOf(path string) (uint32, bool) {
 	if err != nil {
 		return 0, false
 	}
-	stat, ok := info.Sys().(*syscall.Stat_t)
-	if !ok {
-		return 0, false
-	}
-	return stat.Uid, true
+	return info.Sys().(*syscall.Stat_t).Uid, true
 }
 
 // postgresEnv omits the caller's PG… variables, which would affect the server and initdb. Without

@@ -65,14 +65,10 @@ func reachableDir(t *testing.T) string {
 	return dir
 }
 
-func reportTo(t *testing.T) Report {
-	return func(format string, args ...any) { t.Logf(format, args...) }
-}
-
 // startPostgresIn starts a cluster that ends with the test.
 func startPostgresIn(t *testing.T, o PostgresOptions) *Postgres {
 	t.Helper()
-	o.Report = reportTo(t)
+	o.Report = t.Logf
 	p, err := StartPostgres(t.Context(), o)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, p.Stop(context.Background())) })

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"strconv"
 	"strings"
@@ -25,28 +24,19 @@ func permission(ctx context.Context) error {
 	if ci || os.Getenv(InstallVariable) == "1" {
 		return nil
 	}
-	if !isatty.IsTerminal(os.Stdin.Fd()) {
-		return errors.Errorf("no Postgres found, and nobody is here to agree to installing one; run\n%s\nor permit it: make up INSTALL=1, earshot up --install or %s=1",
-			installation(), InstallVariable)
-	}
-	return agreed(ctx, os.Stdin, os.Stderr)
-}
-
-// installation returns the commands to run, one per line.
-func installation() string {
 	var lines []string
 	for _, args := range installCommands(needs.Named(postgresName).Debian) {
 		lines = append(lines, "  apt-get "+strings.Join(args, " "))
 	}
-	return strings.Join(lines, "\n")
-}
-
-// agreed asks the user.
-func agreed(ctx context.Context, in io.Reader, out io.Writer) error {
-	fmt.Fprintf(out, "\nNo Postgres found. To install one from the system's packages, this would be run as root:\n%s\nType yes to go on: ", installation())
+	commands := strings.Join(lines, "\n")
+	if !isatty.IsTerminal(os.Stdin.Fd()) {
+		return errors.Errorf("no Postgres found, and nobody is here to agree to installing one; run\n%s\nor permit it: make up INSTALL=1, earshot up --install or %s=1",
+			commands, InstallVariable)
+	}
+	fmt.Fprintf(os.Stderr, "\nNo Postgres found. To install one from the system's packages, this would be run as root:\n%s\nType yes to go on: ", commands)
 	answer := make(chan string, 1)
 	go func() {
-		text, _ := bufio.NewReader(in).ReadString('\n') // no input counts as no
+		text, _ := bufio.NewReader(os.Stdin).ReadString('\n') // no input counts as no
 		answer <- text
 	}()
 	select {

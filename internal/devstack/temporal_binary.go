@@ -96,11 +96,11 @@ func supported(said, wanted string) bool {
 // Built returns the path of the program in the user's cache directory. It builds the program first if
 // it is missing. Root is the repository with tools/go.mod.
 func (p TemporalProgram) Built(ctx context.Context, root string, report Report) (string, error) {
-	cache, err := CacheDir()
+	cache, err := os.UserCacheDir()
 	if err != nil {
-		return "", err
+		return "", errors.Wrap(err, "find the cache directory of built programs")
 	}
-	binary, err := p.builtIn(ctx, cache, root, report)
+	binary, err := p.builtIn(ctx, filepath.Join(cache, "earshot"), root, report)
 	if err != nil {
 		return "", err
 	}
@@ -159,15 +159,6 @@ func (p TemporalProgram) builtIn(ctx context.Context, cache, root string, report
 		return "", err
 	}
 	return binary, nil
-}
-
-// CacheDir returns the user's directory of built programs, shared by all checkouts.
-func CacheDir() (string, error) {
-	dir, err := os.UserCacheDir()
-	if err != nil {
-		return "", errors.Wrap(err, "find the cache directory of built programs")
-	}
-	return filepath.Join(dir, "earshot"), nil
 }
 
 func toolsMod(root string) string { return filepath.Join(root, "tools", "go.mod") }

@@ -76,13 +76,13 @@ func TestManyProgramsThatNeedTheCLIBuildItOnce(t *testing.T) {
 func TestANewVersionInToolsBuildsTheCLIAgainAndKeepsTheOneBefore(t *testing.T) {
 	t.Parallel()
 	root, cache := fakeRepository(t, "v1.0.0", "func main() {}\n"), t.TempDir()
-	before, err := cliProgram.builtIn(t.Context(), cache, root, reportTo(t))
+	before, err := cliProgram.builtIn(t.Context(), cache, root, t.Logf)
 	require.NoError(t, err)
 	text, err := os.ReadFile(toolsMod(root))
 	require.NoError(t, err)
 	write(t, strings.Replace(string(text), cliModule+" v1.0.0", cliModule+" v1.1.0", 1), toolsMod(root))
 
-	after, err := cliProgram.builtIn(t.Context(), cache, root, reportTo(t))
+	after, err := cliProgram.builtIn(t.Context(), cache, root, t.Logf)
 	require.NoError(t, err)
 	require.NotEqual(t, before, after)
 	require.FileExists(t, before)
@@ -92,7 +92,7 @@ func TestANewVersionInToolsBuildsTheCLIAgainAndKeepsTheOneBefore(t *testing.T) {
 func TestAFailedBuildQuotesTheCompiler(t *testing.T) {
 	t.Parallel()
 	root := fakeRepository(t, "v1.0.0", "func main() { undefinedName() }\n")
-	_, err := cliProgram.builtIn(t.Context(), t.TempDir(), root, reportTo(t))
+	_, err := cliProgram.builtIn(t.Context(), t.TempDir(), root, t.Logf)
 	require.ErrorContains(t, err, "undefined: undefinedName")
 }
 

@@ -22,7 +22,7 @@ const testQueue = "devstack"
 
 func startTemporalIn(t *testing.T, o TemporalOptions) *Temporal {
 	t.Helper()
-	o.Report = reportTo(t)
+	o.Report = t.Logf
 	var err error
 	o.Binary, err = TemporalBinary(t.Context(), repository(), o.Report)
 	require.NoError(t, err)
@@ -141,7 +141,7 @@ func TestTheWebUIAnswersAndTheDatabaseFileKeepsWorkflows(t *testing.T) {
 // views of a busy list. Neither can be provoked here, so the test checks the setting.
 func TestAServerReadsSearchAttributesFromMemory(t *testing.T) {
 	t.Parallel()
-	args, err := (&Temporal{uiPort: Headless}).args(TemporalOptions{Dir: t.TempDir(), Report: reportTo(t)})
+	args, err := (&Temporal{uiPort: Headless}).args(TemporalOptions{Dir: t.TempDir(), Report: t.Logf})
 	require.NoError(t, err)
 	require.Contains(t, args, "system.forceSearchAttributesCacheRefreshOnRead=false")
 }
@@ -156,7 +156,7 @@ func TestTwoTemporalServersRunBesideEachOther(t *testing.T) {
 
 func TestATemporalThatRefusesItsArgumentsSaysWhy(t *testing.T) {
 	t.Parallel()
-	binary, err := TemporalBinary(t.Context(), repository(), reportTo(t))
+	binary, err := TemporalBinary(t.Context(), repository(), t.Logf)
 	require.NoError(t, err)
 	_, err = StartTemporal(t.Context(), TemporalOptions{Dir: t.TempDir(), Binary: binary, ExtraArgs: []string{"--no-such-flag"}})
 	require.ErrorContains(t, err, "unknown flag: --no-such-flag")

@@ -148,7 +148,7 @@ func runCommand(args, env []string, signals <-chan os.Signal) (int, error) {
 		case received := <-signals:
 			_ = cmd.Process.Signal(received) // fails only if the process has ended
 		case <-ended:
-			if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+			if status := cmd.ProcessState.Sys().(syscall.WaitStatus); status.Signaled() {
 				return signalCode(status.Signal()), nil
 			}
 			return cmd.ProcessState.ExitCode(), nil
@@ -156,12 +156,7 @@ func runCommand(args, env []string, signals <-chan os.Signal) (int, error) {
 	}
 }
 
-func signalCode(received os.Signal) int {
-	if number, ok := received.(syscall.Signal); ok {
-		return signaled + int(number)
-	}
-	return exitBroken
-}
+func signalCode(received os.Signal) int { return signaled + int(received.(syscall.Signal)) }
 
 // stack is the two servers and their directory.
 type stack struct {
