@@ -32,8 +32,8 @@ const (
 	temporalGrace = 15 * time.Second
 	// Headless as TemporalOptions.UIPort disables the web UI.
 	Headless = -1
-	// defaultNamespace always exists on a dev server.
-	defaultNamespace = "default"
+	// Namespace always exists on a dev server.
+	Namespace = "default"
 )
 
 // dynamicConfig makes the dev server prompt and fair. The cost doesn't matter for one host with a
@@ -151,7 +151,7 @@ func (t *Temporal) args(o TemporalOptions) ([]string, error) {
 		"--log-level", "warn",
 	}
 	for _, flag := range []string{"--http-port", "--metrics-port"} {
-		port, err := ChoosePort(0, flag, o.Report)
+		port, err := FreePort()
 		if err != nil {
 			return nil, err
 		}
@@ -199,7 +199,7 @@ func (t *Temporal) UIURL() string {
 }
 
 func (t *Temporal) ready(ctx context.Context) error {
-	if err := TemporalReady(ctx, t.Address(), nil, defaultNamespace); err != nil {
+	if err := TemporalReady(ctx, t.Address(), nil, Namespace); err != nil {
 		return err
 	}
 	return t.uiReady(ctx)
@@ -255,7 +255,7 @@ func (t *Temporal) uiReady(ctx context.Context) error {
 	if t.uiPort == Headless {
 		return nil
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, t.UIURL()+"/api/v1/namespaces/"+defaultNamespace+"/workflow-count", nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, t.UIURL()+"/api/v1/namespaces/"+Namespace+"/workflow-count", nil)
 	if err != nil {
 		return errors.Wrap(err, "ask the web UI")
 	}
@@ -265,7 +265,7 @@ func (t *Temporal) uiReady(ctx context.Context) error {
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return errors.Errorf("the web UI answers %s for namespace %s", response.Status, defaultNamespace)
+		return errors.Errorf("the web UI answers %s for namespace %s", response.Status, Namespace)
 	}
 	return nil
 }

@@ -14,8 +14,6 @@ import (
 
 const (
 	databaseName = "earshot"
-	// namespace exists on every dev server.
-	namespace = "default"
 	// setUpTimeout bounds the set-up of a server that has just become ready. It takes milliseconds,
 	// or a second on a busy machine.
 	setUpTimeout = 30 * time.Second
@@ -62,7 +60,7 @@ func (u *up) registerAttributes(ctx context.Context) (string, error) {
 		return "", err
 	}
 	defer c.Close()
-	added, err := searchattributes.SetUp(ctx, c, namespace, wanted)
+	added, err := searchattributes.SetUp(ctx, c, devstack.Namespace, wanted)
 	if err != nil {
 		return "", err
 	}

@@ -118,7 +118,7 @@ func (u *up) serviceEnviron() []string {
 		config.Listen+"="+net.JoinHostPort(u.ports.host, strconv.Itoa(u.ports.api)),
 		config.MetricsListen+"="+u.metricsAddress(),
 		"TEMPORAL_ADDRESS="+u.temporal.Address(),
-		"TEMPORAL_NAMESPACE="+namespace,
+		"TEMPORAL_NAMESPACE="+devstack.Namespace,
 		"TEMPORAL_CONFIG_FILE="+os.DevNull, // ignores the user's own configuration file
 	)
 }

@@ -34,8 +34,6 @@ const (
 	namespaceRetention = 3 * 24 * time.Hour
 	// systemNamespace exists as soon as the server runs.
 	systemNamespace = "temporal-system"
-	// namespace is created if it doesn't exist. A dev server has the same one.
-	namespace = "default"
 )
 
 var (
@@ -194,7 +192,7 @@ func (t *Temporal) ready(ctx context.Context) error {
 		}
 		t.registered = true
 	}
-	return devstack.TemporalReady(ctx, t.Address(), t.tls, namespace)
+	return devstack.TemporalReady(ctx, t.Address(), t.tls, devstack.Namespace)
 }
 
 // register creates the namespace if it doesn't exist.
@@ -205,11 +203,11 @@ func (t *Temporal) register(ctx context.Context) error {
 	}
 	defer c.Close()
 	_, err = c.WorkflowService().RegisterNamespace(ctx, &workflowservice.RegisterNamespaceRequest{
-		Namespace: namespace, WorkflowExecutionRetentionPeriod: durationpb.New(namespaceRetention),
+		Namespace: devstack.Namespace, WorkflowExecutionRetentionPeriod: durationpb.New(namespaceRetention),
 	})
 	var exists *serviceerror.NamespaceAlreadyExists
 	if err != nil && !errors.As(err, &exists) {
-		return errors.Wrapf(err, "register namespace %s", namespace)
+		return errors.Wrapf(err, "register namespace %s", devstack.Namespace)
 	}
 	return nil
 }

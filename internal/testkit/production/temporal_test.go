@@ -2,7 +2,6 @@ package production
 
 import (
 	"context"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -10,7 +9,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
@@ -30,9 +28,7 @@ func startServerIn(t *testing.T, o TemporalOptions) *Temporal {
 
 func dial(t *testing.T, s *Temporal) client.Client {
 	t.Helper()
-	c, err := client.DialContext(t.Context(), client.Options{
-		HostPort: s.Address(), Namespace: namespace, Logger: log.NewStructuredLogger(slog.New(slog.DiscardHandler)),
-	})
+	c, err := devstack.TemporalClient(s.Address(), nil)
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	return c
