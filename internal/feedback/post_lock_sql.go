@@ -135,10 +135,10 @@ func LockPlaces(
 
 // fieldsOf returns pointers to the fields of an Ent row that hold the columns, for a scan.
 func fieldsOf(row any, columns []string) []any {
-	fields := make([]any, len(columns))
+	fields, of := make([]any, len(columns)), reflect.ValueOf(row).Elem()
 	for i, column := range columns {
-		name := strings.ReplaceAll(column, "_", "")
-		fields[i] = reflect.ValueOf(row).Elem().FieldByNameFunc(func(field string) bool { return strings.EqualFold(field, name) }).Addr().Interface()
+		named := func(field string) bool { return strings.EqualFold(field, strings.ReplaceAll(column, "_", "")) }
+		fields[i] = of.FieldByNameFunc(named).Addr().Interface()
 	}
 	return fields
 }
