@@ -20,8 +20,6 @@ import (
 )
 
 const (
-	// namespace is the clients' default namespace.
-	namespace = "default"
 	// betweenRestarts is how many events are written before the next restart. After that many, the
 	// balancer and its connections have returned to normal.
 	betweenRestarts = 200
@@ -119,7 +117,7 @@ func (s *stack) likeCompose(process string, env []string) (all []string, err err
 		}
 		all = append(all, name+"="+net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 	}
-	return append(all, "TEMPORAL_NAMESPACE="+namespace), nil
+	return append(all, "TEMPORAL_NAMESPACE="+devstack.Namespace), nil
 }
 
 // quickstart plays a customer's first five minutes through the balancer.
