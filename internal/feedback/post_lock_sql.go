@@ -18,7 +18,8 @@ import (
 )
 
 // This file has the statements of posts, votes and comments for which Ent has no call: they lock, read
-// or count for many callers of one organization at once.
+// or count for many callers of one organization at once. They read the columns of Ent's schema, so that
+// a gate sees each column that is added to it.
 
 // PostSlug is a slug on a board.
 type PostSlug struct {
@@ -40,27 +41,23 @@ type PostPlaces struct {
 //   - IS NOT DISTINCT FROM and coalesce compare without an index, so that rows are found by their ids.
 //   - A slug is found as the first one from the given one on, because only one index has this order. The
 //     boards are of the organization, and so are their posts.
-const keepPostPlacesSQL = `
-WITH kept_boards AS (
-  SELECT b.* FROM (SELECT DISTINCT unnest((SELECT $2::uuid[])) AS id ORDER BY id) w, LATERAL (
-    SELECT id, name, slug, public, moderated FROM boards
-    WHERE id = w.id AND organization_id IS NOT DISTINCT FROM $1 LIMIT 1 FOR KEY SHARE%[1]s) b
-), kept_contacts AS (
-  SELECT c.id FROM (SELECT DISTINCT unnest((SELECT $4::uuid[])) AS id ORDER BY id) w, LATERAL (
-    SELECT id FROM contacts WHERE id = w.id AND organization_id IS NOT DISTINCT FROM $1 LIMIT 1 FOR KEY SHARE%[1]s) c
-), taken AS (
-  SELECT w.board_id, w.slug FROM unnest((SELECT $2::uuid[]), $3::text[]) w(board_id, slug) JOIN kept_boards k ON k.id = w.board_id, LATERAL (
+var keepPostPlacesSQL = `
+SELECT b.*, ARRAY(
+  SELECT w.slug FROM unnest((SELECT $2::uuid[]), $3::text[]) w(board_id, slug), LATERAL (
     SELECT board_id, slug FROM posts WHERE (board_id, slug) >= (w.board_id, w.slug) AND deleted_at IS NULL
     ORDER BY board_id, slug LIMIT 1
-  ) p WHERE (p.board_id, p.slug) = (w.board_id, w.slug)
-)
-SELECT id, NULL::uuid, NULL::text, name, slug, public, moderated FROM kept_boards UNION ALL
-SELECT NULL, id, NULL, '', '', false, false FROM kept_contacts UNION ALL
-SELECT board_id, NULL, slug, '', '', false, false FROM taken`
+  ) p WHERE w.board_id = b.id AND (p.board_id, p.slug) = (w.board_id, w.slug)
+), ARRAY(
+  SELECT c.id FROM (SELECT DISTINCT unnest((SELECT $4::uuid[])) AS id ORDER BY id) w, LATERAL (
+    SELECT id FROM contacts WHERE id = w.id AND organization_id IS NOT DISTINCT FROM $1 LIMIT 1 FOR KEY SHARE%[1]s) c
+) FROM (SELECT DISTINCT unnest((SELECT $2::uuid[])) AS id ORDER BY id) w, LATERAL (
+  SELECT ` + strings.Join(board.Columns, ", ") + ` FROM boards
+  WHERE id = w.id AND organization_id IS NOT DISTINCT FROM $1 LIMIT 1 FOR KEY SHARE%[1]s
+) b`
 
 // KeepPostPlaces finds the boards and the contacts of new posts, prevents their deletion until the
 // transaction ends, and looks for posts that have the slugs. It skips rows that other transactions are
-// about to delete if skipHeld is set.
+// about to delete if skipHeld is set. Without any board, it finds no contacts.
 func KeepPostPlaces(
 	ctx context.Context, tx *db.Tx, slugs []PostSlug, contacts []publicid.Contact, skipHeld bool,
 ) (*PostPlaces, error) {
@@ -69,20 +66,17 @@ func KeepPostPlaces(
 		boards[i], names[i] = s.Board, s.Slug
 	}
 	found := &PostPlaces{map[publicid.Board]*db.Board{}, map[publicid.Contact]bool{}, map[PostSlug]bool{}}
-	var on *publicid.Board
-	var contact *publicid.Contact
-	var slug *string
 	var b db.Board
-	err := postgres.QueryTx(ctx, tx, postgres.EachRow([]any{&on, &contact, &slug, &b.Name, &b.Slug, &b.Public, &b.Moderated}, func() {
-		switch {
-		case contact != nil:
-			found.Contacts[*contact] = true
-		case slug != nil:
-			found.Taken[PostSlug{*on, *slug}] = true
-		default:
-			kept := b
-			kept.ID = *on
-			found.Boards[*on] = &kept
+	var taken []string
+	var kept []publicid.Contact
+	err := postgres.QueryTx(ctx, tx, postgres.EachRow(append(fieldsOf(&b, board.Columns), &taken, &kept), func() {
+		on := b
+		found.Boards[b.ID] = &on
+		for _, slug := range taken {
+			found.Taken[PostSlug{b.ID, slug}] = true
+		}
+		for _, contact := range kept { // the same for each board
+			found.Contacts[contact] = true
 		}
 	}), fmt.Sprintf(keepPostPlacesSQL, postgres.SkipLocked(skipHeld)), postgres.UUIDs(boards), names, postgres.UUIDs(contacts))
 	if err != nil {
@@ -97,8 +91,7 @@ var lockedColumns = slices.DeleteFunc(slices.Clone(post.Columns), func(column st
 })
 
 // The array is selected as in seeSQL, and the organization is compared as in keepPostPlacesSQL. The
-// boards are as of the begin of the statement, which may wait for the posts (lockVisitorsPlace). A
-// column that is added to Ent's schema is read here without a change, so that a gate can't miss it.
+// boards are as of the begin of the statement, which may wait for the posts (lockVisitorsPlace).
 var lockPlacesSQL = `
 WITH asked AS (
   SELECT DISTINCT unnest((SELECT $2::uuid[])) AS id
