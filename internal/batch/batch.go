@@ -5,6 +5,7 @@ package batch
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"sync"
@@ -122,6 +123,9 @@ func (b *Batcher[In, Out]) remove(i item[In, Out]) bool {
 // work runs batches until the queue is empty.
 func (b *Batcher[In, Out]) work() {
 	for {
+		// Callers that are ready to run join this batch. Otherwise the first one of them would start a
+		// batch alone, and the others would wait for its commit.
+		runtime.Gosched()
 		b.mu.Lock()
 		n := min(len(b.waiting), b.limit)
 		items := b.waiting[:n:n]
