@@ -223,9 +223,13 @@ func (b *identifyRun) insert(ctx context.Context, absent []int) error {
 			return err
 		}
 	}
-	made, err := b.c.Contact.CreateBulk(rows...).Save(postgres.WithCommit(ctx))
-	if err != nil {
-		return errors.Wrap(err, "insert the contacts")
+	made := make([]*db.Contact, 0, len(rows))
+	for some := range postgres.Chunks(rows) {
+		next, err := b.c.Contact.CreateBulk(some...).Save(postgres.WithCommit(ctx))
+		if err != nil {
+			return errors.Wrap(err, "insert the contacts")
+		}
+		made = append(made, next...)
 	}
 	for n, i := range fresh {
 		b.out[i].Out = identity{made[n], true}

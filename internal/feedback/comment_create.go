@@ -125,8 +125,10 @@ func insertComments(ctx context.Context, c *change.Change, comments []freshComme
 		}
 		counts.add(PostCount{Post: row.on.at.ID, Comments: 1, At: &row.CreatedAt})
 	}
-	if err := c.Comment.CreateBulk(rows...).Exec(postgres.WithCommit(ctx)); err != nil {
-		return errors.Wrap(err, "insert the comments")
+	for some := range postgres.Chunks(rows) {
+		if err := c.Comment.CreateBulk(some...).Exec(postgres.WithCommit(ctx)); err != nil {
+			return errors.Wrap(err, "insert the comments")
+		}
 	}
 	return counts.write(ctx, c)
 }

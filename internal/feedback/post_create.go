@@ -188,8 +188,10 @@ func insertPosts(ctx context.Context, c *change.Change, taken map[PostSlug]bool,
 		}
 		tags = append(tags, tagging(c, p.ID, p.TagIDs)...)
 	}
-	if err := c.Post.CreateBulk(rows...).Exec(postgres.WithCommit(ctx)); err != nil {
-		return errors.Wrap(err, "insert the posts")
+	for some := range postgres.Chunks(rows) {
+		if err := c.Post.CreateBulk(some...).Exec(postgres.WithCommit(ctx)); err != nil {
+			return errors.Wrap(err, "insert the posts")
+		}
 	}
 	return insertTags(ctx, c, tags)
 }
@@ -265,8 +267,10 @@ func insertTags(ctx context.Context, c *change.Change, rows []*db.PostTagCreate)
 	if len(rows) == 0 {
 		return nil
 	}
-	if err := c.PostTag.CreateBulk(rows...).Exec(postgres.WithCommit(ctx)); err != nil {
-		return errors.Wrap(err, "tag the posts")
+	for some := range postgres.Chunks(rows) {
+		if err := c.PostTag.CreateBulk(some...).Exec(postgres.WithCommit(ctx)); err != nil {
+			return errors.Wrap(err, "tag the posts")
+		}
 	}
 	return nil
 }

@@ -127,8 +127,10 @@ func cast(ctx context.Context, c *change.Change, ballots []Ballot) ([]*CastVote,
 	if len(rows) == 0 {
 		return out, nil
 	}
-	if err := c.Vote.CreateBulk(rows...).Exec(postgres.WithCommit(ctx)); err != nil {
-		return nil, errors.Wrap(err, "insert the votes")
+	for some := range postgres.Chunks(rows) {
+		if err := c.Vote.CreateBulk(some...).Exec(postgres.WithCommit(ctx)); err != nil {
+			return nil, errors.Wrap(err, "insert the votes")
+		}
 	}
 	return out, counts.write(ctx, c)
 }
