@@ -224,7 +224,7 @@ func (b *identifyRun) insert(ctx context.Context, absent []int) error {
 		}
 	}
 	made := make([]*db.Contact, 0, len(rows))
-	for some := range postgres.Chunks(rows) {
+	for some := range slices.Chunk(rows, postgres.InsertChunk) {
 		next, err := b.c.Contact.CreateBulk(some...).Save(postgres.WithCommit(ctx))
 		if err != nil {
 			return errors.Wrap(err, "insert the contacts")

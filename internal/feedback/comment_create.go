@@ -2,6 +2,7 @@ package feedback
 
 import (
 	"context"
+	"slices"
 
 	"github.com/go-faster/errors"
 
@@ -125,7 +126,7 @@ func insertComments(ctx context.Context, c *change.Change, comments []freshComme
 		}
 		counts.add(PostCount{Post: row.on.at.ID, Comments: 1, At: &row.CreatedAt})
 	}
-	for some := range postgres.Chunks(rows) {
+	for some := range slices.Chunk(rows, postgres.InsertChunk) {
 		if err := c.Comment.CreateBulk(some...).Exec(postgres.WithCommit(ctx)); err != nil {
 			return errors.Wrap(err, "insert the comments")
 		}

@@ -188,7 +188,7 @@ func insertPosts(ctx context.Context, c *change.Change, taken map[PostSlug]bool,
 		}
 		tags = append(tags, tagging(c, p.ID, p.TagIDs)...)
 	}
-	for some := range postgres.Chunks(rows) {
+	for some := range slices.Chunk(rows, postgres.InsertChunk) {
 		if err := c.Post.CreateBulk(some...).Exec(postgres.WithCommit(ctx)); err != nil {
 			return errors.Wrap(err, "insert the posts")
 		}
@@ -267,7 +267,7 @@ func insertTags(ctx context.Context, c *change.Change, rows []*db.PostTagCreate)
 	if len(rows) == 0 {
 		return nil
 	}
-	for some := range postgres.Chunks(rows) {
+	for some := range slices.Chunk(rows, postgres.InsertChunk) {
 		if err := c.PostTag.CreateBulk(some...).Exec(postgres.WithCommit(ctx)); err != nil {
 			return errors.Wrap(err, "tag the posts")
 		}

@@ -127,7 +127,7 @@ func cast(ctx context.Context, c *change.Change, ballots []Ballot) ([]*CastVote,
 	if len(rows) == 0 {
 		return out, nil
 	}
-	for some := range postgres.Chunks(rows) {
+	for some := range slices.Chunk(rows, postgres.InsertChunk) {
 		if err := c.Vote.CreateBulk(some...).Exec(postgres.WithCommit(ctx)); err != nil {
 			return nil, errors.Wrap(err, "insert the votes")
 		}

@@ -205,22 +205,3 @@ func TestADatabaseURLThatCanNotBeReadDoesNotShowItsPassword(t *testing.T) {
 		require.NotContains(t, err.Error(), "hunter2")
 	}
 }
-
-// Each number of rows is a statement that every connection keeps.
-func TestABatchOfAnySizeIsInsertedByFewDifferentStatements(t *testing.T) {
-	t.Parallel()
-	sizes := map[int]bool{}
-	for n := range 65 {
-		rows := make([]int, n)
-		for i := range rows {
-			rows[i] = i
-		}
-		var got []int
-		for some := range postgres.Chunks(rows) {
-			sizes[len(some)] = true
-			got = append(got, some...)
-		}
-		require.Equal(t, rows, append([]int{}, got...), "the rows of a batch of %d", n)
-	}
-	require.Len(t, sizes, 7)
-}

@@ -4,8 +4,6 @@ import (
 	"context"
 	stdsql "database/sql"
 	"database/sql/driver"
-	"iter"
-	"math/bits"
 
 	"entgo.io/ent/dialect"
 	entsql "entgo.io/ent/dialect/sql"
@@ -69,20 +67,10 @@ func WithCommit(ctx context.Context) context.Context {
 	return context.WithValue(ctx, withCommitKey{}, true)
 }
 
-// Chunks splits the rows of a CreateBulk into chunks of 1, 2, 4, 8 or more rows, the largest first. Each
-// number of rows is a statement of its own, which every connection parses, plans and keeps. The statements
-// for 1 to 64 contacts take 13 MB in each connection. Those of the chunks take 0.8 MB.
-func Chunks[T any](rows []T) iter.Seq[[]T] {
-	return func(yield func([]T) bool) {
-		for len(rows) > 0 {
-			n := 1 << (bits.Len(uint(len(rows))) - 1)
-			if !yield(rows[:n:n]) {
-				return
-			}
-			rows = rows[n:]
-		}
-	}
-}
+// InsertChunk is the maximum number of rows of a CreateBulk, for slices.Chunk. Each number of rows is a
+// statement of its own, which every connection parses, plans and keeps. The statements for 1 to 64
+// contacts take 13 MB in each connection. Those for 1 to 16 take 0.9 MB.
+const InsertChunk = 16
 
 // ridden is Ent's driver with transactions whose BEGIN and COMMIT share round trips with other statements.
 type ridden struct{ *entsql.Driver }
