@@ -13,6 +13,7 @@ import (
 	"earshot/internal/postgres"
 	"earshot/internal/publicid"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/fixture"
 )
 
 // Postgres keeps the plans of these statements, from an empty database to a large one. One organization
@@ -71,4 +72,31 @@ func TestTheKeptPlansOfPostsVotesAndContactsReadOnlyTheirRows(t *testing.T) {
 			require.Equal(t, 5, checked)
 		})
 	}
+}
+
+// A rule may read any column, also one that is added later.
+func TestTheGatesSeeEveryColumnOfABoardAndOfAPost(t *testing.T) {
+	t.Parallel()
+	s := testkit.Store(t)
+	ctx, _ := fixture.NewOrganization(t, s)
+	c, at := s.Client(), postgres.Now()
+	on, err := c.Board.Create().SetName("Ideas").SetSlug("ideas").SetDescription("All of them").SetPublic(true).SetModerated(true).
+		SetShowRoadmap(false).Save(ctx)
+	require.NoError(t, err)
+	p, err := c.Post.Create().SetBoardID(on.ID).SetTitle("Dark mode").SetSlug("dark-mode").SetHideFromRoadmap(true).
+		SetVoteCount(3).SetLastActivityAt(at).Save(ctx)
+	require.NoError(t, err)
+	on, p = c.Board.GetX(ctx, on.ID), c.Post.GetX(ctx, p.ID)
+	p.BodyText, p.BodyJSON = "", nil // the locks leave out the texts
+	slug := feedback.PostSlug{Board: on.ID, Slug: p.Slug}
+	require.NoError(t, s.InTx(ctx, func(tx *db.Tx) error {
+		places, err := feedback.KeepPostPlaces(ctx, tx, []feedback.PostSlug{slug, {Board: on.ID, Slug: "free"}}, nil, false)
+		require.NoError(t, err)
+		require.Equal(t, on.String(), places.Boards[on.ID].String())
+		require.Equal(t, map[feedback.PostSlug]bool{slug: true}, places.Taken)
+		locked, err := feedback.LockPlaces(ctx, tx, []publicid.Post{p.ID}, false)
+		require.NoError(t, err)
+		require.Equal(t, p.String(), locked[p.ID].String())
+		return nil
+	}))
 }
