@@ -223,13 +223,9 @@ func (b *identifyRun) insert(ctx context.Context, absent []int) error {
 			return err
 		}
 	}
-	made := make([]*db.Contact, 0, len(rows))
-	for some := range slices.Chunk(rows, postgres.InsertChunk) {
-		next, err := b.c.Contact.CreateBulk(some...).Save(postgres.WithCommit(ctx))
-		if err != nil {
-			return errors.Wrap(err, "insert the contacts")
-		}
-		made = append(made, next...)
+	made, err := postgres.InsertWithCommit(ctx, b.c.Contact.CreateBulk, rows)
+	if err != nil {
+		return errors.Wrap(err, "insert the contacts")
 	}
 	for n, i := range fresh {
 		b.out[i].Out = identity{made[n], true}

@@ -2,7 +2,6 @@ package feedback
 
 import (
 	"context"
-	"slices"
 
 	"github.com/go-faster/errors"
 
@@ -126,10 +125,8 @@ func insertComments(ctx context.Context, c *change.Change, comments []freshComme
 		}
 		counts.add(PostCount{Post: row.on.at.ID, Comments: 1, At: &row.CreatedAt})
 	}
-	for some := range slices.Chunk(rows, postgres.InsertChunk) {
-		if err := c.Comment.CreateBulk(some...).Exec(postgres.WithCommit(ctx)); err != nil {
-			return errors.Wrap(err, "insert the comments")
-		}
+	if _, err := postgres.InsertWithCommit(ctx, c.Comment.CreateBulk, rows); err != nil {
+		return errors.Wrap(err, "insert the comments")
 	}
 	return counts.write(ctx, c)
 }

@@ -188,10 +188,8 @@ func insertPosts(ctx context.Context, c *change.Change, taken map[PostSlug]bool,
 		}
 		tags = append(tags, tagging(c, p.ID, p.TagIDs)...)
 	}
-	for some := range slices.Chunk(rows, postgres.InsertChunk) {
-		if err := c.Post.CreateBulk(some...).Exec(postgres.WithCommit(ctx)); err != nil {
-			return errors.Wrap(err, "insert the posts")
-		}
+	if _, err := postgres.InsertWithCommit(ctx, c.Post.CreateBulk, rows); err != nil {
+		return errors.Wrap(err, "insert the posts")
 	}
 	return insertTags(ctx, c, tags)
 }
@@ -264,13 +262,8 @@ func tagging(c *change.Change, id publicid.Post, tags []publicid.Tag) []*db.Post
 }
 
 func insertTags(ctx context.Context, c *change.Change, rows []*db.PostTagCreate) error {
-	if len(rows) == 0 {
-		return nil
-	}
-	for some := range slices.Chunk(rows, postgres.InsertChunk) {
-		if err := c.PostTag.CreateBulk(some...).Exec(postgres.WithCommit(ctx)); err != nil {
-			return errors.Wrap(err, "tag the posts")
-		}
+	if _, err := postgres.InsertWithCommit(ctx, c.PostTag.CreateBulk, rows); err != nil {
+		return errors.Wrap(err, "tag the posts")
 	}
 	return nil
 }

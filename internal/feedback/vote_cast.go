@@ -127,10 +127,8 @@ func cast(ctx context.Context, c *change.Change, ballots []Ballot) ([]*CastVote,
 	if len(rows) == 0 {
 		return out, nil
 	}
-	for some := range slices.Chunk(rows, postgres.InsertChunk) {
-		if err := c.Vote.CreateBulk(some...).Exec(postgres.WithCommit(ctx)); err != nil {
-			return nil, errors.Wrap(err, "insert the votes")
-		}
+	if _, err := postgres.InsertWithCommit(ctx, c.Vote.CreateBulk, rows); err != nil {
+		return nil, errors.Wrap(err, "insert the votes")
 	}
 	return out, counts.write(ctx, c)
 }
