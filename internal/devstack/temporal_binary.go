@@ -49,8 +49,9 @@ const TemporalServer = "go.temporal.io/server"
 
 var cliProgram = TemporalProgram{
 	Name: temporalName, Title: "the Temporal CLI", Package: cliModule + "/cmd/temporal",
-	// SQLite is newer than the CLI asks for. With v1.34, a loaded server began to answer every request with
-	// "interrupted (9)". temporalio/temporal#9198 reports that the newer version ended such errors.
+	// SQLite is newer than the CLI asks for (v1.34). With versions before v1.51, requests that a client cancels
+	// during a query break the server: the rows stay open, and each later request is "interrupted (9)"
+	// (until v1.40.1), or a database in memory is deleted.
 	Modules: []string{cliModule, "github.com/temporalio/ui-server/v2", TemporalServer, "modernc.org/sqlite"},
 	Takes:   "2 to 6 minutes on two cores",
 	Instead: ", or put a temporal CLI on the PATH (https://docs.temporal.io/cli)",

@@ -146,6 +146,33 @@ func TestAServerReadsSearchAttributesFromMemory(t *testing.T) {
 	require.Contains(t, args, "system.forceSearchAttributesCacheRefreshOnRead=false")
 }
 
+// With v1.44 of modernc.org/sqlite, a request that was canceled during a query closed the only connection. A
+// database in memory ends with it: each later request failed with "no such table: namespaces".
+func TestARequestThatItsClientCancelsDeletesNoDatabase(t *testing.T) {
+	t.Parallel()
+	s := startTemporalIn(t, TemporalOptions{Dir: t.TempDir(), UIPort: Headless})
+	c := dialTemporal(t, s, "default")
+	list := func(ctx context.Context) (*workflowservice.ListWorkflowExecutionsResponse, error) {
+		return c.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{})
+	}
+	const runs = 200 // their list takes some 10 ms
+	for range runs {
+		_, err := c.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{TaskQueue: testQueue}, greet, "x")
+		require.NoError(t, err)
+	}
+	const canceled = 1000 // one of them is enough
+	for i := range canceled {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i)*5*time.Microsecond)
+		_, _ = list(ctx)
+		cancel()
+	}
+	_, err := c.WorkflowService().DescribeNamespace(t.Context(), &workflowservice.DescribeNamespaceRequest{Namespace: "default"})
+	require.NoError(t, err)
+	listed, err := list(t.Context())
+	require.NoError(t, err)
+	require.Len(t, listed.Executions, runs)
+}
+
 func TestTwoTemporalServersRunBesideEachOther(t *testing.T) {
 	t.Parallel()
 	one := startTemporalIn(t, TemporalOptions{Dir: t.TempDir()})
