@@ -111,7 +111,6 @@ var acrossOrganizations = map[string][]string{
 		"internal/change.NewBatch",
 		"internal/change.Runner.RunForService",
 		"internal/change.WithCaller",
-		"internal/contacts.Service.see",
 		"internal/devstack/commands.keyMaker.provide",
 		"internal/subscribers.Service.Continue",
 		"internal/subscribers.Service.Letter",

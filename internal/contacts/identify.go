@@ -18,11 +18,10 @@ import (
 	"earshot/internal/publicid"
 )
 
-// wantedContact is a request to identify a contact. Known is true if the contact existed a moment ago.
+// wantedContact is a request to identify a contact.
 type wantedContact struct {
 	externalUserID string
 	traits         Traits
-	known          bool
 }
 
 // comesAlone reports whether a contact gets a transaction of its own: many large documents would not
@@ -42,11 +41,7 @@ func (s *Service) IdentifyContact(ctx context.Context, externalUserID string, in
 	if err := checkIdentified(externalUserID, &in); err != nil {
 		return nil, false, err
 	}
-	seen, err := s.seeAgain(ctx, externalUserID, in)
-	if seen.contact != nil || err != nil {
-		return seen.contact, false, err
-	}
-	done, err := s.identities.Do(ctx, wantedContact{externalUserID, in, seen.there}, change.Request[identity]{})
+	done, err := s.identities.Do(ctx, wantedContact{externalUserID, in}, change.Request[identity]{})
 	return done.Contact, done.created, err
 }
 
@@ -75,21 +70,16 @@ func (s *Service) identifyOne(ctx context.Context, c *change.Change, externalUse
 	return done[0].Out.Contact, nil
 }
 
-// identify identifies the contacts of one or more callers. A contact with large metadata, or twice in
-// one batch, has to come alone.
+// identify identifies the contacts of one or more callers. A contact with large metadata has to come alone. Of
+// several inputs that create or change one contact, the first is taken, and the others have to come alone.
 func (s *Service) identify(ctx context.Context, c *change.Change, in []wantedContact) ([]change.Result[identity], error) {
-	b := &identifyRun{Service: s, c: c, in: in, out: make([]change.Result[identity], len(in)), first: map[string]int{}}
+	b := &identifyRun{Service: s, c: c, in: in, out: make([]change.Result[identity], len(in)), same: map[string][]int{}}
 	for i, w := range in {
-		if _, twice := b.first[w.externalUserID]; twice {
-			b.out[i].Err = postgres.ErrAgain
-			continue
-		}
-		b.first[w.externalUserID] = i
+		b.same[w.externalUserID] = append(b.same[w.externalUserID], i)
 	}
-	// The organization is locked before contacts. A batch that waits for contacts does not lock it,
-	// because then all new contacts would wait, too.
-	isNew := func(w wantedContact) bool { return !w.known }
-	if !c.Waits && slices.ContainsFunc(in, isNew) {
+	// With a cap, the organization is locked before contacts. The first try assumes that no contact is new. A
+	// batch that waits for contacts does not lock the organization, because then all new contacts would wait, too.
+	if !c.Waits && c.Again {
 		if err := b.count(ctx); err != nil {
 			return nil, err
 		}
@@ -111,8 +101,8 @@ type identifyRun struct {
 	c   *change.Change
 	in  []wantedContact
 	out []change.Result[identity]
-	// first has the inputs by their external ids.
-	first map[string]int
+	// same has the inputs by their external ids.
+	same map[string][]int
 	// limit is the plan's cap, and n the number of contacts, once the organization is locked.
 	limit, n int
 	counted  bool
@@ -128,69 +118,90 @@ func (b *identifyRun) count(ctx context.Context) (err error) {
 // alone reports whether there is one input, which may wait.
 func (b *identifyRun) alone() bool { return len(b.in) == 1 && b.c.Waits }
 
-// lock finds and locks the contacts. It returns the locked ones, and the inputs without a contact in
-// their order.
-//
-// The inputs of a batch that does not wait have been looked up. If none is known, the first try trusts
-// that. If one is there all the same, for example because another transaction holds it, the insert fails,
-// and the next try looks here. With a cap, each try looks: a contact that is there must not be refused.
+// lock finds and locks the contacts. It returns the locked ones, and the inputs without a contact in their
+// order.
 func (b *identifyRun) lock(ctx context.Context) (known []*FoundContact, absent []int, err error) {
-	isKnown := func(w wantedContact) bool { return w.known }
-	if !b.c.Waits && !b.c.Again && b.capOf(b.c.Caller.Organization.Plan) == 0 && !slices.ContainsFunc(b.in, isKnown) {
-		return nil, slices.Sorted(maps.Values(b.first)), nil
-	}
 	most := maxPlainMetadata
 	if b.alone() {
 		most = 0
 	}
-	found, err := LockContacts(ctx, b.c.Tx, slices.Collect(maps.Keys(b.first)), most, !b.c.Waits)
+	found, err := LockContacts(ctx, b.c.Tx, slices.Collect(maps.Keys(b.same)), most, !b.c.Waits)
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, f := range found {
-		i := b.first[f.Wanted]
+		same := b.same[f.Wanted]
 		switch {
 		case f.Locked():
 			known = append(known, f)
 		case f.There && !f.Large && !b.c.Waits:
-			b.out[i].Err = change.ErrHeld
+			b.refuse(same, change.ErrHeld)
 		case f.There: // It is large, or it was deleted meanwhile.
-			b.out[i].Err = postgres.ErrAgain
+			b.refuse(same, postgres.ErrAgain)
 		default:
-			absent = append(absent, i)
+			absent = append(absent, same[0])
+			b.refuse(same[1:], postgres.ErrAgain)
 		}
 	}
 	slices.Sort(absent)
 	return known, absent, nil
 }
 
+// refuse sets the error of inputs.
+func (b *identifyRun) refuse(inputs []int, err error) {
+	for _, i := range inputs {
+		b.out[i].Err = err
+	}
+}
+
 // fill sets unknown traits of locked contacts and never overwrites (Identify rule 2). If nothing
 // changes, only lastSeenAt advances and nothing is recorded (rule 4).
 func (b *identifyRun) fill(ctx context.Context, known []*FoundContact) error {
-	if len(known) == 0 {
-		return nil
+	now := postgres.Now()
+	learning, rows, seen := map[publicid.Contact]int{}, []map[string]any(nil), []publicid.Contact(nil)
+	for _, old := range known {
+		for _, i := range b.same[old.Wanted] {
+			changes, err := learned(&old.Contact, &b.in[i].traits)
+			if err != nil {
+				return err
+			}
+			seenAt := later(now, old.LastSeenAt) // the clock of another process may be ahead
+			_, taken := learning[old.ID]
+			switch {
+			case len(changes) == 0:
+				unchanged := old.Contact
+				unchanged.LastSeenAt = seenAt
+				b.out[i].Out.Contact = &unchanged
+				seen = append(seen, old.ID)
+			case taken:
+				b.out[i].Err = postgres.ErrAgain
+			default:
+				learning[old.ID] = i
+				b.out[i].Events = []change.Event{{Type: event.ContactUpdated, Payload: &event.ContactUpdatedPayload{Changes: changes}}}
+				m := b.c.Contact.UpdateOne(&old.Contact).SetLastSeenAt(seenAt).SetUpdatedAt(later(seenAt, old.UpdatedAt)).Mutation()
+				if err := b.putTraits(m, changes); err != nil {
+					return err
+				}
+				rows = append(rows, Columns(old.ID.UUID(), m))
+			}
+		}
 	}
-	changes, rows := map[string]map[string]event.Change{}, make([]map[string]any, len(known))
-	for n, old := range known {
-		m := b.c.Contact.UpdateOne(&old.Contact).Mutation()
-		changed, err := b.learn(m, &old.Contact, b.in[b.first[old.Wanted]].traits)
-		if err != nil {
+	if len(seen) > 0 {
+		if err := SeeContacts(ctx, b.c.Tx, seen, now); err != nil {
 			return err
 		}
-		changes[old.Wanted], rows[n] = changed, Columns(old.ID.UUID(), m)
+	}
+	if len(rows) == 0 {
+		return nil
 	}
 	filled, err := UpdateContacts(ctx, b.c.Tx, rows)
 	if err != nil {
 		return err
 	}
 	for _, next := range filled {
-		out := &b.out[b.first[*next.ExternalUserID]]
+		out := &b.out[learning[next.ID]]
 		out.Out.Contact = next
-		if changed := changes[*next.ExternalUserID]; len(changed) > 0 {
-			out.Events = []change.Event{{
-				Type: event.ContactUpdated, Payload: &event.ContactUpdatedPayload{Contact: eventContact(next), Changes: changed},
-			}}
-		}
+		out.Events[0].Payload.(*event.ContactUpdatedPayload).Contact = eventContact(next)
 	}
 	return nil
 }
@@ -236,11 +247,14 @@ func (b *identifyRun) insert(ctx context.Context, absent []int) error {
 	return nil
 }
 
-// makeRoom counts the contacts, unless they are counted. It refuses the inputs that have to come alone
-// for that.
+// makeRoom counts the contacts, unless they are counted. If that needs another try or a transaction of its
+// own, it returns the error for that, or refuses the inputs.
 func (b *identifyRun) makeRoom(ctx context.Context, absent []int) error {
 	if b.counted || b.capOf(b.c.Caller.Organization.Plan) == 0 {
 		return nil
+	}
+	if !b.c.Waits {
+		return postgres.ErrAgain
 	}
 	if !b.alone() {
 		for _, i := range absent {
@@ -268,26 +282,16 @@ func newIdentified(externalUserID string, in Traits) newContact {
 	return newContact{externalUserID: &externalUserID, traits: in, source: "identify", consentBasis: "sdk_identify"}
 }
 
-// learn sets the new values of a contact in a mutation, and returns the changes.
-func (s *Service) learn(m *db.ContactMutation, old *db.Contact, in Traits) (map[string]event.Change, error) {
-	changes, err := s.mergeTraits(m, old, func(t trait) (any, bool, error) {
-		told, _ := t.told(&in)
+// learned returns the changes of a contact by traits that identify tells of it.
+func learned(old *db.Contact, in *Traits) (map[string]event.Change, error) {
+	return mergeTraits(old, func(t trait) (any, bool, error) {
+		told, _ := t.told(in)
 		if told == nil {
 			return nil, false, nil
 		}
 		next, err := t.filled(t.known(old), told)
 		return next, true, err
 	})
-	if err != nil {
-		return nil, err
-	}
-	// The clock of another process may be ahead: time only advances.
-	seen := later(postgres.Now(), old.LastSeenAt)
-	m.SetLastSeenAt(seen)
-	if len(changes) > 0 {
-		m.SetUpdatedAt(later(seen, old.UpdatedAt))
-	}
-	return changes, nil
 }
 
 func later(a, b time.Time) time.Time {
@@ -295,65 +299,4 @@ func later(a, b time.Time) time.Time {
 		return a
 	}
 	return b
-}
-
-// sighting is the key of contacts that one statement can look up together. They have the same
-// organization and the same set of columns in the request.
-type sighting struct {
-	organization publicid.Organization
-	told         string
-}
-
-// seen is the result of a lookup. The flag there is true if the contact exists. The contact is set
-// only if the request has no new trait for it, because identify is then complete.
-type seen struct {
-	contact *db.Contact
-	there   bool
-}
-
-// seeAgain completes identify for an existing contact without new traits, which is the most
-// frequent case.
-func (s *Service) seeAgain(ctx context.Context, externalUserID string, in Traits) (seen, error) {
-	caller := change.CallerOf(ctx)
-	if err := change.MayWrite(caller); err != nil {
-		return seen{}, err
-	}
-	of := sighting{caller.Organization.ID, in.columns()}
-	return change.Join(ctx, func(ctx context.Context) (seen, error) { return s.sightings.DoOrNot(ctx, of, externalUserID) })
-}
-
-// columns returns the columns of the specified traits in a fixed order, so that there is one
-// statement for each set of traits. It leaves out metadata without keys.
-func (t *Traits) columns() string {
-	told := t.told()
-	if string(t.Metadata) == "{}" {
-		delete(told, contact.FieldMetadata)
-	}
-	return strings.Join(slices.Sorted(maps.Keys(told)), " ")
-}
-
-// see is seeAgain for several contacts. A contact with more than most bytes of metadata counts as
-// one with new traits. If most is 0, there is no such limit.
-func (s *Service) see(ctx context.Context, of sighting, ids []string, most int) ([]seen, error) {
-	release, err := s.store.AcquireTransaction(ctx, of.organization)
-	if err != nil {
-		return nil, err
-	}
-	defer release()
-	found, incomplete, err := SeeContacts(postgres.WithOrganization(ctx, of.organization), s.store, ids, postgres.Now(), strings.Fields(of.told), most)
-	if err != nil {
-		return nil, err
-	}
-	byID := map[string]seen{}
-	for _, c := range found {
-		byID[*c.ExternalUserID] = seen{c, true}
-	}
-	for _, id := range incomplete {
-		byID[id] = seen{there: true}
-	}
-	out := make([]seen, len(ids))
-	for i, id := range ids {
-		out[i] = byID[id]
-	}
-	return out, nil
 }

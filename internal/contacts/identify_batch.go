@@ -2,7 +2,6 @@ package contacts
 
 import (
 	"context"
-	"maps"
 	"slices"
 
 	"github.com/go-faster/errors"
@@ -12,7 +11,6 @@ import (
 	"earshot/internal/page"
 	"earshot/internal/postgres"
 	"earshot/internal/problem"
-	"earshot/internal/publicid"
 )
 
 // MaxIdentified is the maximum number of contacts in a batch (api/openapi.yaml).
@@ -60,7 +58,7 @@ func (s *Service) IdentifyContacts(ctx context.Context, in []Identification, mem
 		return nil, problem.Invalid("contacts", "maxItems", "must have 1 to %d items", MaxIdentified)
 	}
 	b := &identifyRequest{
-		Service: s, of: caller.Organization.ID, in: in, out: make([]Identified, len(in)), memory: memory,
+		Service: s, in: in, out: make([]Identified, len(in)), memory: memory,
 	}
 	for _, turn := range b.turns() {
 		b.identify(ctx, turn)
@@ -74,7 +72,6 @@ func (s *Service) IdentifyContacts(ctx context.Context, in []Identification, mem
 // identifyRequest is a request with several items under way. Its methods refer to items by index.
 type identifyRequest struct {
 	*Service
-	of     publicid.Organization
 	in     []Identification
 	out    []Identified
 	memory *page.Reservation
@@ -105,14 +102,11 @@ func (b *identifyRequest) turns() (turns [][]int) {
 	return turns
 }
 
-// identify identifies items of different contacts. It handles existing contacts without new traits
-// by one statement, and the others in batches. It runs each remaining item alone.
-func (b *identifyRequest) identify(ctx context.Context, left []int) {
-	left, known := b.seeAgain(ctx, left)
-	left = b.identifyTogether(ctx, left, known)
-	for _, i := range left {
+// identify identifies items of different contacts in batches. It runs each remaining item alone.
+func (b *identifyRequest) identify(ctx context.Context, items []int) {
+	for _, i := range b.identifyTogether(ctx, items) {
 		if b.broken == nil && b.hasRoom(ctx, i) {
-			done, err := b.identities.DoAlone(ctx, b.wanted(i, true))
+			done, err := b.identities.DoAlone(ctx, b.wanted(i))
 			b.done(i, done.Contact, done.created, err)
 		} else if b.out[i].Err == nil {
 			b.out[i].Err = b.broken
@@ -120,18 +114,18 @@ func (b *identifyRequest) identify(ctx context.Context, left []int) {
 	}
 }
 
-func (b *identifyRequest) wanted(i int, known bool) wantedContact {
-	return wantedContact{b.in[i].ExternalUserID, b.in[i].Traits, known}
+func (b *identifyRequest) wanted(i int) wantedContact {
+	return wantedContact{b.in[i].ExternalUserID, b.in[i].Traits}
 }
 
 // identifyTogether identifies items in batches. It returns the items that have to run alone.
-func (b *identifyRequest) identifyTogether(ctx context.Context, items []int, known map[int]bool) (left []int) {
-	if b.broken != nil || len(items) == 0 {
+func (b *identifyRequest) identifyTogether(ctx context.Context, items []int) (left []int) {
+	if b.broken != nil {
 		return items
 	}
 	in := make([]wantedContact, len(items))
 	for n, i := range items {
-		in[n] = b.wanted(i, known[i])
+		in[n] = b.wanted(i)
 	}
 	for n, r := range b.identities.DoAll(ctx, in) {
 		if errors.Is(r.Err, postgres.ErrAgain) {
@@ -141,49 +135,6 @@ func (b *identifyRequest) identifyTogether(ctx context.Context, items []int, kno
 		}
 	}
 	return left
-}
-
-// seeAgain is Service.seeAgain for all items. It returns the other items, and which of them are
-// existing contacts that may have new traits.
-func (b *identifyRequest) seeAgain(ctx context.Context, items []int) (left []int, known map[int]bool) {
-	known = map[int]bool{}
-	byTold := map[string][]int{}
-	for _, i := range items {
-		told := b.in[i].Traits.columns()
-		byTold[told] = append(byTold[told], i)
-	}
-	for _, told := range slices.Sorted(maps.Keys(byTold)) {
-		same := byTold[told]
-		found := make([]seen, len(same))
-		if b.broken == nil {
-			var err error
-			found, err = change.Join(ctx, func(ctx context.Context) ([]seen, error) {
-				return b.see(ctx, sighting{b.of, told}, b.ids(same), maxPlainMetadata)
-			})
-			if err != nil {
-				b.broken, found = err, make([]seen, len(same))
-			}
-		}
-		for n, i := range same {
-			switch {
-			case found[n].contact != nil:
-				b.done(i, found[n].contact, false, nil)
-			default:
-				known[i] = found[n].there
-				left = append(left, i)
-			}
-		}
-	}
-	slices.Sort(left)
-	return left, known
-}
-
-func (b *identifyRequest) ids(items []int) []string {
-	ids := make([]string, len(items))
-	for n, i := range items {
-		ids[n] = b.in[i].ExternalUserID
-	}
-	return ids
 }
 
 // done records the result of an item.

@@ -20,78 +20,11 @@ import (
 	"earshot/ent/db"
 	"earshot/ent/db/contact"
 	"earshot/internal/postgres"
+	"earshot/internal/publicid"
 )
 
 // The columns are listed by name, because a newer schema may have more of them.
 var contactColumns = strings.Join(contact.Columns, ", ")
-
-// seenColumns are the columns of a contact. The external id comes from the request, so it is there
-// even if the other columns are null.
-var seenColumns = "told_id AS external_user_id, " +
-	strings.Join(slices.DeleteFunc(slices.Clone(contact.Columns), func(c string) bool { return c == contact.FieldExternalUserID }), ", ")
-
-// Each id is looked up separately. With one condition for all ids, the planner might scan a whole
-// organization that has grown since its statistics were collected.
-//
-// The array is selected, which hides its length from the planner. Otherwise Postgres would plan the
-// statement for each length anew, and planning takes longer than executing. Here and wherever
-// arrays are selected, it keeps one plan. One plan is enough, because LATERAL with LIMIT 1 uses an
-// index in any plan.
-const seeSQL = `
-WITH there AS (
-  SELECT w.external_user_id AS told_id, c.* FROM (SELECT DISTINCT unnest((SELECT $2::text[])) AS external_user_id) w, LATERAL (
-    SELECT id AS there_id, %s AS complete FROM contacts WHERE organization_id = $1 AND external_user_id = w.external_user_id
-    LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
-  ) c
-), seen AS (
-  UPDATE contacts SET last_seen_at = greatest(last_seen_at, $3) FROM there WHERE id = there_id AND complete RETURNING %s
-)
-SELECT %s FROM there LEFT JOIN seen ON id = there_id`
-
-// SeeContacts updates the time at which contacts of an organization were last seen, by their
-// external ids, and returns them. It skips contacts that don't exist or that another transaction
-// has locked. It also skips the contacts in incomplete, which the caller may have to update:
-//   - A column in told is still null.
-//   - Told contains the metadata, whose keys this statement doesn't compare.
-//   - The contact has more than most bytes of metadata (0 means no limit).
-//
-// It is one statement, because identifying known contacts is the most frequent call of integrators.
-// Ent would need a transaction for each contact. The time only advances, even if the clock of
-// another process is behind.
-func SeeContacts(
-	ctx context.Context, s *postgres.DB, ids []string, at time.Time, told []string, most int,
-) (seen []*db.Contact, incomplete []string, err error) {
-	rows, err := s.Query(ctx, fmt.Sprintf(seeSQL, complete(told, most), contactColumns, seenColumns), ids, at)
-	if err != nil {
-		return nil, nil, errors.Wrap(err, "note that contacts were seen")
-	}
-	seen, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (*db.Contact, error) {
-		if raw := row.RawValues(); raw[1] == nil { // the update returned no such row, so the id is null
-			incomplete = append(incomplete, string(raw[0]))
-			return nil, nil
-		}
-		return pgx.RowToAddrOfStructByNameLax[db.Contact](row)
-	})
-	if err != nil {
-		return nil, nil, errors.Wrap(err, "note that contacts were seen")
-	}
-	return slices.DeleteFunc(seen, func(c *db.Contact) bool { return c == nil }), incomplete, nil
-}
-
-// complete is the SQL condition that the told traits can't add anything to a contact.
-func complete(told []string, most int) string {
-	all := []string{"true"}
-	if most > 0 {
-		all = append(all, fmt.Sprintf("octet_length(metadata::text) <= %d", most))
-	}
-	for _, column := range told {
-		if column == contact.FieldMetadata {
-			return "false"
-		}
-		all = append(all, column+" IS NOT NULL")
-	}
-	return strings.Join(all, " AND ")
-}
 
 // FoundContact is the answer of LockContacts for an external id. It has the contact if the
 // transaction has locked it.
@@ -106,6 +39,13 @@ type FoundContact struct {
 // Locked reports whether the transaction has locked the contact.
 func (f *FoundContact) Locked() bool { return !f.ID.IsZero() }
 
+// Each id is looked up separately. With one condition for all ids, the planner might scan a whole
+// organization that has grown since its statistics were collected.
+//
+// The array is selected, which hides its length from the planner. Otherwise Postgres would plan the
+// statement for each length anew, and planning takes longer than executing. Here and wherever
+// arrays are selected, it keeps one plan. One plan is enough, because LATERAL with LIMIT 1 uses an
+// index in any plan.
 var lockContactsSQL = `
 SELECT w.external_user_id AS wanted, w.id IS NOT NULL AS there, coalesce(w.large, false) AS large, c.* FROM (
   SELECT t.external_user_id, s.id, s.large FROM unnest((SELECT $2::text[])) t(external_user_id) LEFT JOIN LATERAL (
@@ -129,6 +69,19 @@ func LockContacts(
 		return nil, errors.Wrap(err, "lock the contacts")
 	}
 	return found, nil
+}
+
+const seeContactsSQL = `
+UPDATE contacts SET last_seen_at = greatest(last_seen_at, $3) WHERE organization_id = $1 AND id = ANY ((SELECT $2::uuid[])::uuid[])`
+
+// SeeContacts advances the time at which locked contacts were last seen, with the next statement. The time never
+// goes back, even if the clock of another process is behind.
+func SeeContacts(ctx context.Context, tx *db.Tx, ids []publicid.Contact, at time.Time) error {
+	_, err := postgres.ExecTx(postgres.WithCommit(ctx), tx, seeContactsSQL, postgres.UUIDs(ids), at)
+	if err != nil {
+		return errors.Wrap(err, "note that contacts were seen")
+	}
+	return nil
 }
 
 // scanAll runs a query and appends its rows to the slice into points to.

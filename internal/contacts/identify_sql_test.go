@@ -10,49 +10,10 @@ import (
 
 	"earshot/ent/db"
 	"earshot/internal/contacts"
-	"earshot/internal/postgres"
 	"earshot/internal/publicid"
 	"earshot/internal/testkit"
 	"earshot/internal/testkit/fixture"
 )
-
-func TestAContactThatIsSeenIsReadAsEntReadsIt(t *testing.T) {
-	t.Parallel()
-	s := testkit.Store(t)
-	ctx, organization := fixture.NewOrganization(t, s)
-	at := time.Now().UTC().Truncate(time.Microsecond)
-	full := s.Client().Contact.Create().SetExternalUserID("full").SetEmail("ada@example.com").SetEmailHash([]byte("hash")).
-		SetName("Ada").SetPlan("pro").SetMrrCents(4900).SetCurrency("EUR").SetMetadata(json.RawMessage(`{"z":1,"a":2}`)).
-		SetSource("identify").SetConsentBasis("sdk_identify").
-		SetFirstSeenAt(at).SetLastSeenAt(at).SetCreatedAt(at).SetUpdatedAt(at)
-	bare := s.Client().Contact.Create().SetExternalUserID("bare").SetMetadata(json.RawMessage(`{}`)).
-		SetSource("identify").SetConsentBasis("sdk_identify").
-		SetFirstSeenAt(at).SetLastSeenAt(at).SetCreatedAt(at).SetUpdatedAt(at)
-	for name, create := range map[string]interface{ ExecX(ctx context.Context) }{"full": full, "bare": bare} {
-		create.ExecX(ctx)
-		later := at.Add(time.Minute)
-		seen := see(t, s, organization, name, later)
-		require.Equal(t, later, seen.LastSeenAt)
-		read, err := s.Client().Contact.Get(ctx, seen.ID)
-		require.NoError(t, err)
-		if read.EmailHash != nil && *read.EmailHash == nil {
-			read.EmailHash = nil // Ent returns a pointer to nil for null
-		}
-		require.Equal(t, fields(t, read), fields(t, seen))
-	}
-}
-
-// see marks one contact as seen and returns it, or nil if it was skipped.
-func see(t *testing.T, s *postgres.DB, of publicid.Organization, name string, at time.Time, told ...string) *db.Contact {
-	t.Helper()
-	found, _, err := contacts.SeeContacts(postgres.WithOrganization(t.Context(), of), s, []string{"nobody", name, name}, at, told, 0)
-	require.NoError(t, err)
-	if len(found) == 0 {
-		return nil
-	}
-	require.Len(t, found, 1)
-	return found[0]
-}
 
 // fields is an entity as JSON, without Ent's internal fields.
 func fields(t *testing.T, entity any) string {
@@ -65,46 +26,18 @@ func fields(t *testing.T, entity any) string {
 func TestTheTimeAContactWasSeenOnlyAdvances(t *testing.T) {
 	t.Parallel()
 	s := testkit.Store(t)
-	r := fixture.Seed(t, s)
-	before, err := s.Client().Contact.Get(r.Ctx, r.Contact)
-	require.NoError(t, err)
-	seen := see(t, s, r.Organization, *before.ExternalUserID, before.LastSeenAt.Add(-time.Hour))
-	require.Equal(t, before.LastSeenAt, seen.LastSeenAt)
-}
-
-func TestOnlyTheOrganizationsOwnContactIsSeen(t *testing.T) {
-	t.Parallel()
-	s := testkit.Store(t)
-	r := fixture.Seed(t, s)
-	before, err := s.Client().Contact.Get(r.Ctx, r.Contact)
-	require.NoError(t, err)
-	for _, of := range []publicid.Organization{publicid.NewOrganization(), fixture.Seed(t, s).Organization} {
-		if seen := see(t, s, of, *before.ExternalUserID, time.Now()); seen != nil { // the other organization's contact with the same external id
-			require.Equal(t, of, seen.OrganizationID)
-		}
+	r, other := fixture.Seed(t, s), fixture.Seed(t, s)
+	before := s.Client().Contact.GetX(r.Ctx, r.Contact).LastSeenAt
+	for _, test := range []struct {
+		in   context.Context
+		at   time.Duration
+		want time.Duration
+	}{{r.Ctx, -time.Hour, 0}, {other.Ctx, time.Hour, 0}, {r.Ctx, time.Hour, time.Hour}} {
+		require.NoError(t, s.InTx(test.in, func(tx *db.Tx) error {
+			return contacts.SeeContacts(test.in, tx, []publicid.Contact{r.Contact}, before.Add(test.at))
+		}))
+		require.Equal(t, before.Add(test.want), s.Client().Contact.GetX(r.Ctx, r.Contact).LastSeenAt)
 	}
-	after, err := s.Client().Contact.Get(r.Ctx, r.Contact)
-	require.NoError(t, err)
-	require.Equal(t, before.LastSeenAt, after.LastSeenAt)
-}
-
-func TestAContactThatCanBeToldATraitIsLeftToTheTransaction(t *testing.T) {
-	t.Parallel()
-	s := testkit.Store(t)
-	ctx, organization := fixture.NewOrganization(t, s)
-	at := time.Now().UTC().Truncate(time.Microsecond)
-	bare := s.Client().Contact.Create().SetExternalUserID("bare").SetMetadata(json.RawMessage(`{}`)).
-		SetSource("identify").SetConsentBasis("sdk_identify").
-		SetFirstSeenAt(at).SetLastSeenAt(at).SaveX(ctx)
-	for _, told := range []string{"email", "name", "plan", "mrr_cents", "currency", "metadata"} {
-		seen, incomplete, err := contacts.SeeContacts(postgres.WithOrganization(t.Context(), organization), s, []string{"nobody", "bare"}, at.Add(time.Hour), []string{told}, 0)
-		require.NoError(t, err)
-		require.Empty(t, seen, told)
-		require.Equal(t, []string{"bare"}, incomplete, told)
-	}
-	require.Equal(t, at, s.Client().Contact.GetX(ctx, bare.ID).LastSeenAt)
-	bare.Update().SetEmail("a@example.com").SetName("Ada").SetPlan("pro").SetMrrCents(1).SetCurrency("EUR").ExecX(ctx)
-	require.NotNil(t, see(t, s, organization, "bare", at.Add(time.Hour), "email", "name", "plan", "mrr_cents", "currency"))
 }
 
 func TestContactsAreLockedByTheirExternalIDs(t *testing.T) {

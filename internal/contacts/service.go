@@ -3,11 +3,9 @@
 package contacts
 
 import (
-	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 
-	"earshot/internal/batch"
 	"earshot/internal/change"
 	"earshot/internal/postgres"
 )
@@ -26,8 +24,7 @@ type Service struct {
 	changes  *change.Runner
 	settings Settings
 
-	// These batchers run the most frequent operations for several callers together.
-	sightings  *batch.Keyed[sighting, string, seen]
+	// identities runs the most frequent operation for several callers together.
 	identities *change.Batch[wantedContact, identity]
 }
 
@@ -36,11 +33,6 @@ func New(s *postgres.DB, changes *change.Runner, settings Settings) *Service {
 	all := &Service{store: s, changes: changes, settings: settings}
 	all.identities = change.NewBatch(changes, change.Write[wantedContact, identity]{
 		Apply: all.identify, Alone: wantedContact.comesAlone, SkipsHeld: true,
-	})
-	all.sightings = batch.NewKeyed(func(of sighting) *batch.Batcher[string, seen] {
-		return batch.New(change.BatchMax, change.BatchTimeout, func(ctx context.Context, ids []string) ([]seen, error) {
-			return all.see(ctx, of, ids, 0)
-		})
 	})
 	return all
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"slices"
 	"sync"
 	"testing"
 
@@ -22,6 +23,7 @@ func TestAContactThatIsIdentifiedTogetherWithOthers(t *testing.T) {
 		"is written as alone":                          asAlone,
 		"doesn't wait for another that somebody holds": heldContact,
 		"is found where many others are new":           imported,
+		"is created once by several requests":          sameContact,
 	})
 }
 
@@ -89,6 +91,26 @@ func imported(t *testing.T, n *tenant) {
 		require.Equal(t, "pro", filled.Data()["plan"])
 	}
 	require.Len(t, n.Payloads(t, event.ContactCreated), 101, "one each")
+}
+
+// sameContact identifies one contact by several requests at a time: a new one, a known one, and one that learns.
+func sameContact(t *testing.T, n *tenant) {
+	n.Listen(t, event.ContactCreated, event.ContactUpdated)
+	for round, traits := range []object{{"name": "Ada"}, {"name": "Bo"}, {"plan": "pro"}} {
+		statuses := make([]int, 16)
+		var all sync.WaitGroup
+		for i := range statuses {
+			all.Go(func() {
+				statuses[i] = n.Do(t, http.MethodPost, "/v1/contacts/identify", apptest.With("u-1", traits)).Status
+			})
+		}
+		all.Wait()
+		slices.Sort(statuses)
+		last := map[bool]int{true: http.StatusCreated, false: http.StatusOK}[round == 0]
+		require.Equal(t, append(slices.Repeat([]int{http.StatusOK}, 15), last), statuses)
+	}
+	require.Len(t, n.Payloads(t, event.ContactCreated), 1)
+	require.Len(t, n.Payloads(t, event.ContactUpdated), 1)
 }
 
 // heldContact identifies a contact that another transaction locks, and others.

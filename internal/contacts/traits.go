@@ -124,9 +124,9 @@ func (s *Service) put(m *db.ContactMutation, column string, value any) error {
 	return nil
 }
 
-// mergeTraits writes the changed traits of a contact into a mutation and returns the changes.
-// Becomes returns the next value of a trait. Specified is false if the trait stays as it is.
-func (s *Service) mergeTraits(m *db.ContactMutation, old *db.Contact, becomes func(t trait) (value any, specified bool, err error)) (map[string]event.Change, error) {
+// mergeTraits returns the changes of a contact's traits by their names. Becomes returns the next value of a
+// trait. Specified is false if the trait stays as it is.
+func mergeTraits(old *db.Contact, becomes func(t trait) (value any, specified bool, err error)) (map[string]event.Change, error) {
 	changes := map[string]event.Change{}
 	for _, t := range traits {
 		next, specified, err := becomes(t)
@@ -134,16 +134,25 @@ func (s *Service) mergeTraits(m *db.ContactMutation, old *db.Contact, becomes fu
 			return nil, err
 		}
 		known := t.known(old)
-		if !specified || t.same(known, next) {
-			continue
+		if specified && !t.same(known, next) {
+			name, _ := t.key()
+			changes[name] = event.Change{From: known, To: next}
 		}
-		name, column := t.key()
-		if err := s.put(m, column, next); err != nil {
-			return nil, err
-		}
-		changes[name] = event.Change{From: known, To: next}
 	}
 	return changes, nil
+}
+
+// putTraits writes the changes of traits into a mutation.
+func (s *Service) putTraits(m *db.ContactMutation, changes map[string]event.Change) error {
+	for _, t := range traits {
+		name, column := t.key()
+		if c, changed := changes[name]; changed {
+			if err := s.put(m, column, c.To); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // scalar is a trait with a single value.

@@ -81,10 +81,13 @@ func (s *Service) updateLocked(ctx context.Context, c *change.Change, operation 
 // overwrite sets the traits that differ and returns the changes. The changes also have the external
 // user id.
 func (s *Service) overwrite(update *db.ContactUpdateOne, old *db.Contact, in ContactInput) (map[string]event.Change, error) {
-	changes, err := s.mergeTraits(update.Mutation(), old, func(t trait) (any, bool, error) {
+	changes, err := mergeTraits(old, func(t trait) (any, bool, error) {
 		told, specified := t.told(&in.Traits)
 		return told, specified, nil
 	})
+	if err == nil {
+		err = s.putTraits(update.Mutation(), changes)
+	}
 	if next := change.Value(in.ExternalUserID); in.ExternalUserID.IsSpecified() && !change.Same(next, old.ExternalUserID) && err == nil {
 		change.OrEmpty(next, update.SetExternalUserID, update.ClearExternalUserID)
 		changes["externalUserId"] = event.Change{From: old.ExternalUserID, To: next}

@@ -142,7 +142,7 @@ func TestAFrequentRequestWaitsForTheDatabaseAFewTimesAtMost(t *testing.T) {
 			_, err := u.feedback.CastVote(ctx, u.posts[1], contacts.Person{ExternalUserID: new(rand.Text()), Create: true}, change.Request[*feedback.CastVote]{})
 			return err
 		}},
-		{"identify a contact that is known", 1, func() error {
+		{"identify a contact that is known", 2, func() error {
 			_, _, err := u.contacts.IdentifyContact(ctx, "known", contacts.Traits{})
 			return err
 		}},
@@ -150,7 +150,7 @@ func TestAFrequentRequestWaitsForTheDatabaseAFewTimesAtMost(t *testing.T) {
 			_, _, err := u.contacts.IdentifyContact(ctx, rand.Text(), contacts.Traits{})
 			return err
 		}},
-		{"identify a contact with a new trait", 4, func() error {
+		{"identify a contact with a new trait", 3, func() error {
 			known := identified()
 			_, _, err := u.contacts.IdentifyContact(ctx, known, contacts.Traits{Name: nullable.NewNullableWithValue(rand.Text())})
 			return err
