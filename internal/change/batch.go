@@ -75,9 +75,11 @@ type Batch[In, R any] struct {
 	batches *batch.Keyed[batchKey, *entry[In, R], outcome[R]]
 }
 
-// batchKey is the common part of the inputs of a transaction.
+// batchKey is the common part of the inputs of a transaction. Requests with several inputs share other
+// transactions than those with one, because a login must not wait for an import.
 type batchKey struct {
 	organization publicid.Organization
+	several      bool
 	waits        bool
 }
 
@@ -124,7 +126,7 @@ func (b *Batch[In, R]) DoAll(ctx context.Context, in []In) []batch.Result[R] {
 	}
 	out := make([]batch.Result[R], len(in))
 	var deliveries []PendingDelivery
-	for i, done := range b.share(ctx, entries) {
+	for i, done := range b.share(ctx, true, entries) {
 		deliveries = append(deliveries, done.deliveries...)
 		if out[i] = (batch.Result[R]{Out: done.out, Err: busy(done.err)}); errors.Is(done.err, errAlone) {
 			out[i].Err = postgres.ErrAgain
@@ -166,7 +168,7 @@ func newEntry[In, R any](ctx context.Context, in In, q Request[R]) *entry[In, R]
 
 // do runs entries of one organization in batches, and alone where a batch cannot tell an outcome.
 func (b *Batch[In, R]) do(ctx context.Context, entries []*entry[In, R]) []outcome[R] {
-	done := b.share(ctx, entries)
+	done := b.share(ctx, false, entries)
 	for i, e := range entries {
 		if errors.Is(done[i].err, errAlone) || errors.Is(done[i].err, postgres.ErrAgain) {
 			done[i] = b.alone(ctx, e)
@@ -185,7 +187,7 @@ func (b *Batch[In, R]) alone(ctx context.Context, e *entry[In, R]) outcome[R] {
 
 // share runs entries of one organization in batches. The outcome of an entry that has to run alone is
 // errAlone or postgres.ErrAgain.
-func (b *Batch[In, R]) share(ctx context.Context, entries []*entry[In, R]) []outcome[R] {
+func (b *Batch[In, R]) share(ctx context.Context, several bool, entries []*entry[In, R]) []outcome[R] {
 	done := make([]outcome[R], len(entries))
 	for i, e := range entries {
 		if b.write.Alone != nil && b.write.Alone(e.in) {
@@ -200,8 +202,9 @@ func (b *Batch[In, R]) share(ctx context.Context, entries []*entry[In, R]) []out
 		}
 		return which
 	}
-	b.join(ctx, !b.write.SkipsHeld, entries, with(nil), done)
-	b.join(ctx, true, entries, with(ErrHeld), done)
+	of := entries[0].organization.ID
+	b.join(ctx, batchKey{of, several, !b.write.SkipsHeld}, entries, with(nil), done)
+	b.join(ctx, batchKey{of, several, true}, entries, with(ErrHeld), done)
 	return done
 }
 
@@ -215,7 +218,7 @@ func Join[Out any](ctx context.Context, wait func(ctx context.Context) (Out, err
 }
 
 // join adds some of the entries to the next batch, and waits for their outcomes.
-func (b *Batch[In, R]) join(ctx context.Context, waits bool, entries []*entry[In, R], which []int, done []outcome[R]) {
+func (b *Batch[In, R]) join(ctx context.Context, key batchKey, entries []*entry[In, R], which []int, done []outcome[R]) {
 	if len(which) == 0 {
 		return
 	}
@@ -225,7 +228,6 @@ func (b *Batch[In, R]) join(ctx context.Context, waits bool, entries []*entry[In
 	for n, i := range which {
 		some[n] = entries[i]
 	}
-	key := batchKey{some[0].organization.ID, waits}
 	for n, r := range b.batches.DoAllOrNot(ctx, key, some) {
 		if r.Err != nil {
 			r.Out = outcome[R]{err: r.Err}

@@ -37,6 +37,9 @@ type batches struct {
 	// delivered are the deliveries that were dispatched.
 	change.Dispatcher
 	delivered []change.PendingDelivery
+	// blocked receives when a batch with the board "blocked" begins. The batch goes on when a value can be read
+	// from released.
+	blocked, released chan struct{}
 }
 
 func (b *batches) Deliver(all []change.PendingDelivery) {
@@ -75,6 +78,9 @@ func (b *batches) apply(ctx context.Context, c *change.Change, names []string) (
 		switch {
 		case kind == "panics":
 			panic("a bug")
+		case kind == "blocked":
+			b.blocked <- struct{}{}
+			<-b.released
 		case kind == "refused":
 			out[i].Err = problem.Missing("board")
 			continue
@@ -166,6 +172,26 @@ func TestAnInputThatCannotShareATransactionCostsItsNeighboursNothing(t *testing.
 			require.Equal(t, want.sizes, b.sizes)
 		})
 	}
+}
+
+func TestASingleRequestDoesNotWaitForAnImport(t *testing.T) {
+	t.Parallel()
+	b, ctx := newBatches(t, testkit.Store(t))
+	b.blocked, b.released = make(chan struct{}), make(chan struct{})
+	var imported sync.WaitGroup
+	imported.Go(func() {
+		for _, r := range b.DoAll(ctx, []string{"blocked", "imported"}) {
+			assert.NoError(t, r.Err)
+		}
+	})
+	<-b.blocked
+	_, err := b.Do(ctx, "single", change.Request[publicid.Board]{})
+	during := b.names(ctx, t)
+	close(b.released)
+	imported.Wait()
+	require.NoError(t, err)
+	require.Equal(t, []string{"single"}, during)
+	require.Equal(t, []string{"blocked", "imported", "single"}, b.names(ctx, t))
 }
 
 func TestAPanicInABatchReachesOnlyItsCaller(t *testing.T) {

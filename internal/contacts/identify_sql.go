@@ -71,8 +71,9 @@ func LockContacts(
 	return found, nil
 }
 
+// The first condition cannot use an index, because one of the organization leads to all of its contacts.
 const seeContactsSQL = `
-UPDATE contacts SET last_seen_at = greatest(last_seen_at, $3) WHERE organization_id = $1 AND id = ANY ((SELECT $2::uuid[])::uuid[])`
+UPDATE contacts SET last_seen_at = greatest(last_seen_at, $3) WHERE organization_id IS NOT DISTINCT FROM $1 AND id = ANY ((SELECT $2::uuid[])::uuid[])`
 
 // SeeContacts advances the time at which locked contacts were last seen, with the next statement. The time never
 // goes back, even if the clock of another process is behind.
@@ -106,13 +107,15 @@ func (c columns) Close() error {
 	return nil
 }
 
+// As in seeContactsSQL, only ids lead to the contacts.
+//
 // Columns that a row doesn't contain keep their values. The statement sets only columns that some
 // row contains, because a trigger rewrites a contact's search document whenever the address or the
 // name is set.
 const updateContactsSQL = `
 UPDATE contacts c SET %s
 FROM json_array_elements($2::json) told, contacts old, LATERAL json_populate_record(old, told) next
-WHERE old.organization_id = $1 AND old.id = (told ->> 'id')::uuid AND c.organization_id = $1 AND c.id = old.id
+WHERE old.organization_id IS NOT DISTINCT FROM $1 AND old.id = (told ->> 'id')::uuid AND c.organization_id = old.organization_id AND c.id = old.id
 RETURNING %s`
 
 // The statement copies the revenue of all contacts to their votes before the trigger of each contact
@@ -123,7 +126,7 @@ const tellVotesSQL = `
 WITH paying AS (
   SELECT old.id, next.mrr_cents, next.currency
   FROM json_array_elements($2::json) told, contacts old, LATERAL json_populate_record(old, told) next
-  WHERE old.organization_id = $1 AND old.id = (told ->> 'id')::uuid
+  WHERE old.organization_id IS NOT DISTINCT FROM $1 AND old.id = (told ->> 'id')::uuid
 ), voted AS (
   SELECT v.id, p.mrr_cents, p.currency FROM paying p, LATERAL (
     SELECT id FROM votes WHERE organization_id = $1 AND contact_id = p.id OFFSET 0
