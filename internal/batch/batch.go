@@ -52,20 +52,15 @@ func (b *Batcher[In, Out]) Do(ctx context.Context, in In) (Out, error) {
 	}
 }
 
-// DoOrNot is Do for a caller that must know whether the item was processed. If the context ends
-// before the item's batch starts, the item is removed and is not processed. After that, DoOrNot
-// waits for the batch.
-func (b *Batcher[In, Out]) DoOrNot(ctx context.Context, in In) (Out, error) {
-	return b.doneOrNot(ctx, b.add(in)[0])
-}
-
 // Result is the result or the error of one item.
 type Result[Out any] struct {
 	Out Out
 	Err error
 }
 
-// DoAllOrNot is DoOrNot for several items. Its results are in the order of the items.
+// DoAllOrNot is Do for several items of a caller that must know whether they were processed. If the context ends
+// before the batch of an item starts, the item is removed and is not processed. After that, DoAllOrNot waits for
+// the batch. Its results are in the order of the items.
 func (b *Batcher[In, Out]) DoAllOrNot(ctx context.Context, in []In) []Result[Out] {
 	out := make([]Result[Out], len(in))
 	for n, i := range b.add(in...) {

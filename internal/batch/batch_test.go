@@ -155,7 +155,7 @@ func TestABatchWithoutAResultForEachItemFails(t *testing.T) {
 	require.ErrorContains(t, err, "0 results")
 }
 
-func TestACallerOfDoOrNotLeavesOnlyBeforeItsBatchStarts(t *testing.T) {
+func TestACallerOfDoAllOrNotLeavesOnlyBeforeItsBatchStarts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := &recorder{}
@@ -165,7 +165,10 @@ func TestACallerOfDoOrNotLeavesOnlyBeforeItsBatchStarts(t *testing.T) {
 		outs, errs := make([]int, 3), make([]error, 3)
 		var all sync.WaitGroup
 		for i, ctx := range []context.Context{ctx, ctx, t.Context()} {
-			all.Go(func() { outs[i], errs[i] = b.DoOrNot(ctx, i+1) })
+			all.Go(func() {
+				done := b.DoAllOrNot(ctx, []int{i + 1})[0]
+				outs[i], errs[i] = done.Out, done.Err
+			})
 			synctest.Wait()
 		}
 		leave(full)
@@ -199,17 +202,16 @@ func TestBatchesOfOneKeyDoNotWaitForThoseOfAnother(t *testing.T) {
 		var all sync.WaitGroup
 		for i, key := range keys {
 			all.Go(func() {
-				var err error
-				outs[i], err = k.DoOrNot(t.Context(), key, i)
-				assert.NoError(t, err)
+				done := k.DoAllOrNot(t.Context(), key, []int{i})[0]
+				assert.NoError(t, done.Err)
+				outs[i] = done.Out
 			})
 			synctest.Wait()
 		}
 		all.Wait()
 		require.Equal(t, []string{"a[0]", "a[1 3]", "b[2]", "a[1 3]"}, outs)
 		require.Equal(t, 2*time.Second, time.Since(began))
-		_, err := k.DoOrNot(t.Context(), "a", 4)
-		require.NoError(t, err)
+		require.NoError(t, k.DoAllOrNot(t.Context(), "a", []int{4})[0].Err)
 		require.Equal(t, 3, made, "a key that nobody uses is forgotten")
 	})
 }

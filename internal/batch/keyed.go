@@ -25,20 +25,6 @@ func NewKeyed[K comparable, In, Out any](of func(key K) *Batcher[In, Out]) *Keye
 	return &Keyed[K, In, Out]{of: of, batches: map[K]*used[In, Out]{}}
 }
 
-// Do calls Do of the key's batcher.
-func (k *Keyed[K, In, Out]) Do(ctx context.Context, key K, in In) (Out, error) {
-	b := k.use(key)
-	defer k.leave(key, b)
-	return b.Do(ctx, in)
-}
-
-// DoOrNot calls DoOrNot of the key's batcher.
-func (k *Keyed[K, In, Out]) DoOrNot(ctx context.Context, key K, in In) (Out, error) {
-	b := k.use(key)
-	defer k.leave(key, b)
-	return b.DoOrNot(ctx, in)
-}
-
 // DoAllOrNot calls DoAllOrNot of the key's batcher.
 func (k *Keyed[K, In, Out]) DoAllOrNot(ctx context.Context, key K, in []In) []Result[Out] {
 	b := k.use(key)

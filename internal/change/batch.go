@@ -34,7 +34,8 @@ const (
 type Write[In, R any] struct {
 	// Apply makes the changes of all inputs and returns their results in the same order. It must not
 	// change the inputs, because it may run again. It must write nothing for an input whose result is an
-	// Err, because the changes of the others are committed. Its own error ends the transaction for all.
+	// Err, because the changes of the others are committed. Its own error ends the transaction for all. After
+	// postgres.ErrAgain, all inputs run again in a new one.
 	Apply func(ctx context.Context, c *Change, in []In) ([]Result[R], error)
 	// Alone reports whether an input gets a transaction of its own. nil is never.
 	Alone func(in In) bool
@@ -75,12 +76,11 @@ type Batch[In, R any] struct {
 	batches *batch.Keyed[batchKey, *entry[In, R], outcome[R]]
 }
 
-// batchKey is the common part of the inputs of a transaction. Requests with several inputs share other
-// transactions than those with one, because a login must not wait for an import.
+// batchKey is the common part of the inputs of a transaction. Bulk are the inputs of DoAll. They share no
+// transaction with those of Do, because a login must not wait for the rows of an import.
 type batchKey struct {
 	organization publicid.Organization
-	several      bool
-	waits        bool
+	bulk, waits  bool
 }
 
 // entry is the input of one caller.
@@ -187,7 +187,7 @@ func (b *Batch[In, R]) alone(ctx context.Context, e *entry[In, R]) outcome[R] {
 
 // share runs entries of one organization in batches. The outcome of an entry that has to run alone is
 // errAlone or postgres.ErrAgain.
-func (b *Batch[In, R]) share(ctx context.Context, several bool, entries []*entry[In, R]) []outcome[R] {
+func (b *Batch[In, R]) share(ctx context.Context, bulk bool, entries []*entry[In, R]) []outcome[R] {
 	done := make([]outcome[R], len(entries))
 	for i, e := range entries {
 		if b.write.Alone != nil && b.write.Alone(e.in) {
@@ -202,22 +202,12 @@ func (b *Batch[In, R]) share(ctx context.Context, several bool, entries []*entry
 		}
 		return which
 	}
-	of := entries[0].organization.ID
-	b.join(ctx, batchKey{of, several, !b.write.SkipsHeld}, entries, with(nil), done)
-	b.join(ctx, batchKey{of, several, true}, entries, with(ErrHeld), done)
+	b.join(ctx, batchKey{bulk: bulk, waits: !b.write.SkipsHeld}, entries, with(nil), done)
+	b.join(ctx, batchKey{bulk: bulk, waits: true}, entries, with(ErrHeld), done)
 	return done
 }
 
-// Join waits for a batch as long as callers wait for other changes of their organization, and refuses
-// as Run does.
-func Join[Out any](ctx context.Context, wait func(ctx context.Context) (Out, error)) (Out, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, joinTimeout, postgres.ErrBusy)
-	defer cancel()
-	out, err := wait(ctx)
-	return out, busy(err)
-}
-
-// join adds some of the entries to the next batch, and waits for their outcomes.
+// join adds some of the entries to the next batch of their organization, and waits for their outcomes.
 func (b *Batch[In, R]) join(ctx context.Context, key batchKey, entries []*entry[In, R], which []int, done []outcome[R]) {
 	if len(which) == 0 {
 		return
@@ -228,6 +218,7 @@ func (b *Batch[In, R]) join(ctx context.Context, key batchKey, entries []*entry[
 	for n, i := range which {
 		some[n] = entries[i]
 	}
+	key.organization = some[0].organization.ID
 	for n, r := range b.batches.DoAllOrNot(ctx, key, some) {
 		if r.Err != nil {
 			r.Out = outcome[R]{err: r.Err}

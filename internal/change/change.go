@@ -22,7 +22,7 @@ type Change struct {
 	// Waits is true if the change waits for rows that other transactions hold, and false if it skips
 	// them.
 	Waits bool
-	// Again is true if an earlier try of the transaction failed because of another transaction.
+	// Again is true if an earlier try of the transaction was rolled back.
 	Again    bool
 	settings Settings
 	// matchChecked is true once the use case has looked at the request's precondition.

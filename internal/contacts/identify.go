@@ -158,7 +158,9 @@ func (b *identifyRun) refuse(inputs []int, err error) {
 // changes, only lastSeenAt advances and nothing is recorded (rule 4).
 func (b *identifyRun) fill(ctx context.Context, known []*FoundContact) error {
 	now := postgres.Now()
-	learning, rows, seen := map[publicid.Contact]int{}, []map[string]any(nil), []publicid.Contact(nil)
+	learning := map[publicid.Contact]int{} // the input whose traits a contact takes
+	var rows []map[string]any
+	var seen []publicid.Contact
 	for _, old := range known {
 		for _, i := range b.same[old.Wanted] {
 			changes, err := learned(&old.Contact, &b.in[i].traits)
@@ -247,8 +249,8 @@ func (b *identifyRun) insert(ctx context.Context, absent []int) error {
 	return nil
 }
 
-// makeRoom counts the contacts, unless they are counted. If that needs another try or a transaction of its
-// own, it returns the error for that, or refuses the inputs.
+// makeRoom counts the contacts under the organization's lock, unless they are counted. A batch that does not wait
+// begins again for that. Of a batch that waits, the inputs have to come alone.
 func (b *identifyRun) makeRoom(ctx context.Context, absent []int) error {
 	if b.counted || b.capOf(b.c.Caller.Organization.Plan) == 0 {
 		return nil

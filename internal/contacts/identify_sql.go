@@ -71,7 +71,8 @@ func LockContacts(
 	return found, nil
 }
 
-// The first condition cannot use an index, because one of the organization leads to all of its contacts.
+// The first condition is written so that it cannot use an index. An index of the organization leads to all of its
+// contacts.
 const seeContactsSQL = `
 UPDATE contacts SET last_seen_at = greatest(last_seen_at, $3) WHERE organization_id IS NOT DISTINCT FROM $1 AND id = ANY ((SELECT $2::uuid[])::uuid[])`
 

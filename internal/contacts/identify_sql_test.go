@@ -23,7 +23,7 @@ func fields(t *testing.T, entity any) string {
 	return string(text)
 }
 
-func TestTheTimeAContactWasSeenOnlyAdvances(t *testing.T) {
+func TestTheTimeAContactWasSeenOnlyAdvancesAndOnlyInItsOrganization(t *testing.T) {
 	t.Parallel()
 	s := testkit.Store(t)
 	r, other := fixture.Seed(t, s), fixture.Seed(t, s)

@@ -93,15 +93,15 @@ func imported(t *testing.T, n *tenant) {
 	require.Len(t, n.Payloads(t, event.ContactCreated), 101, "one each")
 }
 
-// sameContact identifies one contact by several requests at a time: a new one, a known one, and one that learns.
+// sameContact identifies one contact by several requests at a time. It is new, then known, then learns several traits.
 func sameContact(t *testing.T, n *tenant) {
 	n.Listen(t, event.ContactCreated, event.ContactUpdated)
-	for round, traits := range []object{{"name": "Ada"}, {"name": "Bo"}, {"plan": "pro"}} {
+	for round, traits := range [][]object{{{"name": "Ada"}}, {{"name": "Bo"}}, {{}, {"plan": "pro"}, {"mrrCents": 1, "currency": "EUR"}, {"metadata": object{"a": 1}}}} {
 		statuses := make([]int, 16)
 		var all sync.WaitGroup
 		for i := range statuses {
 			all.Go(func() {
-				statuses[i] = n.Do(t, http.MethodPost, "/v1/contacts/identify", apptest.With("u-1", traits)).Status
+				statuses[i] = n.Do(t, http.MethodPost, "/v1/contacts/identify", apptest.With("u-1", traits[i%len(traits)])).Status
 			})
 		}
 		all.Wait()
@@ -110,7 +110,10 @@ func sameContact(t *testing.T, n *tenant) {
 		require.Equal(t, append(slices.Repeat([]int{http.StatusOK}, 15), last), statuses)
 	}
 	require.Len(t, n.Payloads(t, event.ContactCreated), 1)
-	require.Len(t, n.Payloads(t, event.ContactUpdated), 1)
+	require.Len(t, n.Payloads(t, event.ContactUpdated), 3, "one for each trait")
+	got := n.Identify(t, object{"externalUserId": "u-1"})
+	require.Equal(t, `"Ada" "pro" 1 "EUR" {"a":1}`, encoded(t, got["name"])+" "+encoded(t, got["plan"])+" "+encoded(t, got["mrrCents"])+" "+
+		encoded(t, got["currency"])+" "+encoded(t, got["metadata"]))
 }
 
 // heldContact identifies a contact that another transaction locks, and others.

@@ -2,6 +2,7 @@ package feedback_test
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -21,6 +22,7 @@ import (
 // has 20,000 posts, one of which has 20,000 votes.
 func TestTheKeptPlansOfPostsVotesAndContactsReadOnlyTheirRows(t *testing.T) {
 	t.Parallel()
+	updates := regexp.MustCompile(`\bUPDATE (posts|votes|contacts)\b`)
 	for name, rows := range map[string]int{"in an empty database": 0, "in a large one": 20_000} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -59,13 +61,13 @@ func TestTheKeptPlansOfPostsVotesAndContactsReadOnlyTheirRows(t *testing.T) {
 			}))
 			checked := 0
 			for _, q := range asked.All() {
-				if !strings.Contains(q.SQL, "unnest") && !strings.Contains(q.SQL, "UPDATE contacts") && !strings.Contains(q.SQL, "UPDATE votes") {
+				if !strings.Contains(q.SQL, "unnest") && !updates.MatchString(q.SQL) {
 					continue
 				}
 				checked++
 				plan := testkit.KeptPlan(t, c, q)
 				// An index of an organization or a board leads to all of its rows.
-				if strings.Contains(q.SQL, "UPDATE ") && !strings.Contains(q.SQL, "FOR NO KEY UPDATE") && rows == 0 {
+				if rows == 0 && updates.MatchString(q.SQL) {
 					continue // It is planned anew once there are statistics. Until then, the organization has few rows.
 				}
 				require.NotRegexp(t, `(?m)Index Cond: \((organization_id|board_id) = [^)]*\)$|changed_in_id`, plan, "%s\n%s", q.SQL, plan)
