@@ -36,9 +36,9 @@ const (
 func DependOnSources() { _ = os.Getenv("EARSHOT_TEST_SOURCES") }
 
 // Wait bounds the wait of a test for something that must happen. It is much longer than necessary,
-// because test machines are busy. A Temporal with a hundred active namespaces once stalled for ten
-// seconds.
-const Wait = 90 * time.Second
+// because test machines are busy. An activity that a busy Temporal loses comes back after its heartbeat
+// timeout, which is up to a minute (workflows/options.go), and a pause.
+const Wait = 3 * time.Minute
 
 // Main runs the tests of a package, for its TestMain. It ensures that Postgres and Temporal run.
 func Main(m *testing.M) { os.Exit(Run(m)) }
