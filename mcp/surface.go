@@ -57,7 +57,7 @@ func Mount(a *api.API, log *slog.Logger) error {
 	// A key that may only read does not see the tools that write.
 	reads, all := s.server(false), s.server(true)
 	protocol := sdk.NewStreamableHTTPHandler(func(r *http.Request) *sdk.Server {
-		if grantOf(r.Context()).MayWrite() {
+		if surfaceRequestOf(r.Context()).MayWrite() {
 			return all
 		}
 		return reads
@@ -85,7 +85,7 @@ func messages(protocol http.Handler) func(http.ResponseWriter, *http.Request, *a
 			refuse(w, http.StatusBadRequest, nil, jsonrpc.CodeParseError, "the message could not be read to its end")
 			return
 		}
-		r = r.WithContext(context.WithValue(r.Context(), grantKey{}, g))
+		r = r.WithContext(context.WithValue(r.Context(), surfaceRequestKey{}, g))
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		answer := &refusals{ResponseWriter: w, message: body}
 		protocol.ServeHTTP(answer, r)
@@ -93,12 +93,12 @@ func messages(protocol http.Handler) func(http.ResponseWriter, *http.Request, *a
 	}
 }
 
-// grantKey is the key of the grant in the context, the only part of a request that the library passes
-// to its tools.
-type grantKey struct{}
+// surfaceRequestKey is the key of the SurfaceRequest in the context. The library passes only the context of a
+// request to its tools.
+type surfaceRequestKey struct{}
 
-func grantOf(ctx context.Context) *api.SurfaceRequest {
-	return ctx.Value(grantKey{}).(*api.SurfaceRequest)
+func surfaceRequestOf(ctx context.Context) *api.SurfaceRequest {
+	return ctx.Value(surfaceRequestKey{}).(*api.SurfaceRequest)
 }
 
 // server lists the tools and prompts for a key with or without read:write. Tools that are not
@@ -116,7 +116,7 @@ func (s *Surface) server(writes bool) *sdk.Server {
 		})
 	for _, r := range s.tools {
 		server.AddTool(r.described(s.contract), func(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-			got := s.call(ctx, grantOf(ctx), r, req.Params.Arguments)
+			got := s.call(ctx, surfaceRequestOf(ctx), r, req.Params.Arguments)
 			// The protocol requires the JSON twice: as structured content for programs, and as text
 			// for older clients.
 			return &sdk.CallToolResult{

@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
-	"os/exec"
 	"testing"
 	"time"
 
@@ -25,9 +24,11 @@ const testQueue = "devstack"
 func startTemporalIn(t *testing.T, o TemporalOptions) *Temporal {
 	t.Helper()
 	o.Report = t.Logf
-	var err error
-	o.Binary, err = TemporalBinary(t.Context(), repository(), o.Report)
-	require.NoError(t, err)
+	if o.Binary == "" {
+		var err error
+		o.Binary, err = TemporalBinary(t.Context(), repository(), o.Report)
+		require.NoError(t, err)
+	}
 	s, err := StartTemporal(t.Context(), o)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Stop(context.Background())) })
@@ -152,10 +153,10 @@ func TestAServerReadsSearchAttributesFromMemory(t *testing.T) {
 // database in memory ends with it: each later request failed with "no such table: namespaces".
 func TestARequestThatItsClientCancelsDeletesNoDatabase(t *testing.T) {
 	t.Parallel()
-	if path, err := exec.LookPath(temporalName); err == nil {
-		t.Skip(path, "has a SQLite of its own")
-	}
-	s := startTemporalIn(t, TemporalOptions{Dir: t.TempDir(), UIPort: Headless})
+	// A CLI on the PATH has a SQLite of its own.
+	binary, err := cliProgram.Built(t.Context(), repository(), t.Logf)
+	require.NoError(t, err)
+	s := startTemporalIn(t, TemporalOptions{Dir: t.TempDir(), UIPort: Headless, Binary: binary})
 	c := dialTemporal(t, s, "default")
 	list := func(ctx context.Context) (*workflowservice.ListWorkflowExecutionsResponse, error) {
 		return c.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{})
@@ -171,7 +172,7 @@ func TestARequestThatItsClientCancelsDeletesNoDatabase(t *testing.T) {
 		_, _ = list(ctx)
 		cancel()
 	}
-	_, err := c.WorkflowService().DescribeNamespace(t.Context(), &workflowservice.DescribeNamespaceRequest{Namespace: "default"})
+	_, err = c.WorkflowService().DescribeNamespace(t.Context(), &workflowservice.DescribeNamespaceRequest{Namespace: "default"})
 	require.NoError(t, err)
 	require.EventuallyWithT(t, func(t *assert.CollectT) { // a run is listed some moments after its start
 		listed, err := list(context.Background())
