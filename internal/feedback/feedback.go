@@ -10,6 +10,8 @@ import (
 	"earshot/internal/change"
 	"earshot/internal/contacts"
 	"earshot/internal/postgres"
+	"earshot/internal/problem"
+	"earshot/internal/slug"
 )
 
 // Settings are the options of a deployment.
@@ -63,4 +65,20 @@ func (s *Service) Spelled(address string) contacts.Spelled {
 // contacts by it.
 func (s *Service) emailHash(address string) []byte {
 	return contacts.HashEmail(s.settings.EmailHashKey, address)
+}
+
+// withSlug inserts under the requested slug, or else under a free slug derived from base.
+func withSlug(wanted *string, base string, high int, taken, insert func(string) (bool, error)) error {
+	if wanted == nil {
+		return slug.Free(base, high, taken, insert)
+	}
+	ok, err := insert(*wanted)
+	if err == nil && !ok {
+		return slugTaken()
+	}
+	return err
+}
+
+func slugTaken() error {
+	return problem.New(problem.Conflict, "The slug is already taken.").With("field", "slug")
 }
