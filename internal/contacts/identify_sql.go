@@ -3,7 +3,6 @@ package contacts
 import (
 	"bytes"
 	"context"
-	stdsql "database/sql"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -12,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	entsql "entgo.io/ent/dialect/sql"
 	"github.com/go-faster/errors"
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -30,10 +28,10 @@ var contactColumns = strings.Join(contact.Columns, ", ")
 // transaction has locked it.
 type FoundContact struct {
 	db.Contact
-	Wanted string `sql:"wanted"`
+	Wanted string
 	// There is true if the contact exists. Large is true if it was skipped because of its metadata.
-	There bool `sql:"there"`
-	Large bool `sql:"large"`
+	There bool
+	Large bool
 }
 
 // Locked reports whether the transaction has locked the contact.
@@ -65,7 +63,8 @@ func LockContacts(
 	ctx context.Context, tx *db.Tx, ids []string, most int, skipHeld bool,
 ) ([]*FoundContact, error) {
 	var found []*FoundContact
-	if err := scanAll(ctx, tx, &found, fmt.Sprintf(lockContactsSQL, postgres.SkipLocked(skipHeld)), ids, most); err != nil {
+	err := postgres.QueryTx(ctx, tx, collect(&found, scanFound), fmt.Sprintf(lockContactsSQL, postgres.SkipLocked(skipHeld)), ids, most)
+	if err != nil {
 		return nil, errors.Wrap(err, "lock the contacts")
 	}
 	return found, nil
@@ -86,26 +85,24 @@ func SeeContacts(ctx context.Context, tx *db.Tx, ids []publicid.Contact, at time
 	return nil
 }
 
-// scanAll runs a query and appends its rows to the slice into points to.
-func scanAll(ctx context.Context, tx *db.Tx, into any, query string, args ...any) error {
-	return postgres.QueryTx(ctx, tx, func(rows pgx.Rows) error { return entsql.ScanSlice(columns{rows}, into) }, query, args...)
-}
-
-// columns are rows of pgx for the scanner of Ent.
-type columns struct{ pgx.Rows }
-
-func (c columns) Columns() ([]string, error) {
-	names := make([]string, len(c.FieldDescriptions()))
-	for i, f := range c.FieldDescriptions() {
-		names[i] = f.Name
+// collect is for postgres.QueryTx. It stores the rows in into.
+func collect[T any](into *[]T, scan pgx.RowToFunc[T]) func(pgx.Rows) error {
+	return func(rows pgx.Rows) (err error) {
+		*into, err = pgx.CollectRows(rows, scan)
+		return err
 	}
-	return names, nil
 }
-func (columns) ColumnTypes() ([]*stdsql.ColumnType, error) { return nil, nil }
-func (columns) NextResultSet() bool                        { return false }
-func (c columns) Close() error {
-	c.Rows.Close()
-	return nil
+
+// scanFound reads a row of lockContactsSQL. Without a locked contact, its columns are null.
+func scanFound(row pgx.CollectableRow) (*FoundContact, error) {
+	const ours = 3 // the columns before the contact's, of which the first is its id
+	if row.RawValues()[ours] != nil {
+		return pgx.RowToAddrOfStructByNameLax[FoundContact](row)
+	}
+	f := &FoundContact{}
+	into := make([]any, len(row.RawValues())) // pgx skips nil
+	into[0], into[1], into[2] = &f.Wanted, &f.There, &f.Large
+	return f, row.Scan(into...)
 }
 
 // As in seeContactsSQL, only ids lead to the contacts.
@@ -155,7 +152,7 @@ func UpdateContacts(ctx context.Context, tx *db.Tx, rows []map[string]any) ([]*d
 		return nil, err
 	}
 	var updated []*db.Contact
-	err = scanAll(ctx, tx, &updated, fmt.Sprintf(updateContactsSQL,
+	err = postgres.QueryTx(ctx, tx, collect(&updated, pgx.RowToAddrOfStructByNameLax[db.Contact]), fmt.Sprintf(updateContactsSQL,
 		strings.Join(slices.Sorted(maps.Values(set)), ", "), "c."+strings.Join(contact.Columns, ", c.")), text)
 	if err != nil {
 		return nil, errors.Wrap(err, "update the contacts")

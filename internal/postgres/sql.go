@@ -32,7 +32,8 @@ func bound(ctx context.Context, args []any) ([]any, error) {
 			at = 1
 		}
 	}
-	return slices.Insert(slices.Clone(args), at, any(of.UUID())), nil
+	// pgx has a binary form for this type. For a uuid.UUID it makes an error, and then parses the text form.
+	return slices.Insert(slices.Clone(args), at, any(of)), nil
 }
 
 // Query runs a query. It waits for a connection no longer than ConnectionTimeout.
