@@ -53,7 +53,9 @@ build: ## build .earshot/bin/earshot
 INSTALLED = $(if $(filter 1,$(INSTALL)),-install)
 
 # Packages spend time waiting for their own timers, so more tests run at once than there are cores.
-GOTEST = -vet=off -timeout 20m $(if $(RUN),-run '$(RUN)') $(PKG)
+GOTEST = -vet=off -timeout 20m $(if $(RUN),-run '$(RUN)') $(if $(filter ./...,$(PKG)),$(LONGEST)) $(PKG)
+# These start first. Otherwise workflows and worker would run side by side at the end, and they keep Temporal busiest.
+LONGEST = ./e2e ./workflows ./worker ./api
 
 # Go runs the tests of a package again when its imports change. Tests of built programs and of documents
 # depend on all files. This is the checksum of all files (testkit.DependOnSources).
@@ -177,12 +179,12 @@ generate: ## write ent/db, api/gen, the SDKs, parts of the docs and the settings
 	@go run ./docs/generate
 
 # It compares files and not commits, so that it also works before a commit.
-SUMS := find ent/db api/gen sdk/go/*.gen.go sdk/typescript/src/generated sdk/python/src/earshot/_generated_*.py sdk/*/CHANGELOG.md docs/operating.md docs/architecture.md docs/api/versioning.md docs/api/errors.md deploy/compose.yaml deploy/helm/earshot/values.schema.json -type f -exec cksum {} + | LC_ALL=C sort -k 3
-generate-check: ## fail if `make generate` changes anything
+SUMS := find ent/db api/gen sdk/go/*.gen.go sdk/typescript/src/generated sdk/python/src/earshot/_generated_*.py sdk/*/CHANGELOG.md docs/operating.md docs/architecture.md docs/api/versioning.md docs/api/errors.md ent/migrations/triggers.md deploy/compose.yaml deploy/helm/earshot/values.schema.json -type f -exec cksum {} + | LC_ALL=C sort -k 3
+generate-check: withstack ## fail if `make generate` or `make triggers` changes anything
 	@mkdir -p $(BIN) && $(SUMS) > $(BIN)/generated.sums
-	@$(MAKE) --no-print-directory generate
+	@$(MAKE) --no-print-directory generate triggers
 	@$(SUMS) | diff $(BIN)/generated.sums - || { \
-		echo "make generate-check: the files above were not what make generate writes. They are now: commit them." >&2; exit 1; }
+		echo "make generate-check: the files above were not what make generate and make triggers write. They are now: commit them." >&2; exit 1; }
 
 contract-check: oasdiff ## fail if the contract breaks clients of the last release and api/breaking-changes.txt doesn't allow it, or if api/CHANGELOG.md is out of date; BASE=commit compares with another commit
 	@go test -C tools/contract -count=1 ./...
@@ -196,7 +198,7 @@ contract-changelog: oasdiff ## write the changes of the contract since the last 
 migration: withstack ## write the next migration from the changes of ent/schema: name=add_something; without a name, check edited migrations
 	@$(BIN)/withstack -- go run ./ent/newmigration "$(name)"
 
-# A test compares the file. It is no part of `make generate`, which needs no Postgres.
+# It is no part of `make generate`, which needs no Postgres.
 triggers: withstack ## write ent/migrations/triggers.md, the list of all triggers, from the migrations and internal/migrate/authoring/reasons.go
 	@$(BIN)/withstack -- go run ./ent/newmigration -triggers
 

@@ -1,8 +1,6 @@
 package authoring_test
 
 import (
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -11,15 +9,6 @@ import (
 	"earshot/internal/migrate/authoring"
 	"earshot/internal/testkit"
 )
-
-func TestTheListOfTriggersIsThatOfTheMigrations(t *testing.T) {
-	t.Parallel()
-	text, err := authoring.Triggers(t.Context(), testkit.Database(t))
-	require.NoError(t, err)
-	written, err := os.ReadFile(filepath.Join(testkit.Root(), "ent", "migrations", "triggers.md"))
-	require.NoError(t, err)
-	require.Equal(t, text, string(written), "run `make triggers`")
-}
 
 func TestEveryTriggerHasAReasonAndEveryReasonATrigger(t *testing.T) {
 	t.Parallel()
