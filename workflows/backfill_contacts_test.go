@@ -10,7 +10,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
-	"go.temporal.io/sdk/testsuite"
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"earshot/activities"
@@ -24,8 +23,7 @@ import (
 
 func TestABackfillGoesOnUntilItsRowSaysThatItIsOver(t *testing.T) {
 	t.Parallel()
-	var suite testsuite.WorkflowTestSuite
-	env := suite.NewTestWorkflowEnvironment()
+	env := environment(t)
 	id, calls := publicid.NewContactBackfill(), 0
 	env.RegisterActivityWithOptions(func(_ context.Context, p activities.BackfillParams) (activities.BackfillProgress, error) {
 		require.Equal(t, id, p.Backfill)

@@ -19,8 +19,6 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
-	sdklog "go.temporal.io/sdk/log"
-	"go.temporal.io/sdk/testsuite"
 
 	"earshot/activities"
 	"earshot/internal/change"
@@ -243,11 +241,8 @@ func TestAnUnconfirmedInteractionDisappearsAfterADay(t *testing.T) {
 	b := newBallot(t, apptest.Options{})
 	id, err := publicid.Parse[publicid.Interaction](b.vote(t))
 	require.NoError(t, err)
-	var suite testsuite.WorkflowTestSuite
-	suite.SetLogger(sdklog.NewStructuredLogger(testkit.Log(t)))
-	env := suite.NewTestWorkflowEnvironment()
+	env := environment(t)
 	env.SetStartTime(time.Now())
-	env.SetTestTimeout(testkit.Wait)
 	does := activities.NewInteractions(b.app.PublicActions, mailer.New(mailer.Options{Dir: b.mail, Log: testkit.Log(t), SMTP: config.SMTP{}}),
 		activities.NewCounts(b.app.Metrics.Meter()))
 	env.RegisterActivityWithOptions(does.MailLink, activity.RegisterOptions{Name: activities.MailLinkName})

@@ -10,6 +10,7 @@ import (
 	"go.temporal.io/sdk/activity"
 	sdklog "go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/testsuite"
+	sdkworker "go.temporal.io/sdk/worker"
 
 	"earshot/activities"
 	"earshot/dispatch"
@@ -39,14 +40,23 @@ func TestADeadReceiverIsTriedFiveTimesOnTheScheduleOfTheSpecification(t *testing
 	}
 }
 
+// environment returns Temporal's environment for a single workflow. By default it gives a step of the workflow one
+// second and the whole test three, which a busy machine exceeds.
+func environment(t *testing.T) *testsuite.TestWorkflowEnvironment {
+	t.Helper()
+	var suite testsuite.WorkflowTestSuite
+	suite.SetLogger(sdklog.NewStructuredLogger(testkit.Log(t)))
+	env := suite.NewTestWorkflowEnvironment()
+	env.SetWorkerOptions(sdkworker.Options{DeadlockDetectionTimeout: testkit.Wait})
+	env.SetTestTimeout(testkit.Wait)
+	return env
+}
+
 func followsTheSchedule(t *testing.T, params func([]workflows.DeliveryRef) workflows.DeliverParams) {
 	t.Helper()
 	// The service has no worker, so the run that it starts waits.
 	b := setup(t, apptest.Options{Environ: []string{"EARSHOT_WEBHOOK_RETRY_DELAYS=30s,2m,10m,1h"}})
-	var suite testsuite.WorkflowTestSuite
-	suite.SetLogger(sdklog.NewStructuredLogger(testkit.Log(t)))
-	env := suite.NewTestWorkflowEnvironment()
-	env.SetTestTimeout(testkit.Wait)
+	env := environment(t)
 	worker.Register(env)
 	for name, does := range delivers(t, b) {
 		env.RegisterActivityWithOptions(does, activity.RegisterOptions{Name: name})

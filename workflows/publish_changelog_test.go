@@ -10,8 +10,6 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	sdkpb "go.temporal.io/api/sdk/v1"
 	"go.temporal.io/sdk/activity"
-	sdklog "go.temporal.io/sdk/log"
-	"go.temporal.io/sdk/testsuite"
 
 	"earshot/activities"
 	"earshot/internal/publicid"
@@ -166,11 +164,8 @@ func TestAClockThatJumpsPublishesNeitherEarlyNorTwice(t *testing.T) {
 	due := time.Now().Add(2 * time.Second)
 	id, err := publicid.Parse[publicid.ChangelogEntry](c.schedule(t, due))
 	require.NoError(t, err)
-	var suite testsuite.WorkflowTestSuite
-	suite.SetLogger(sdklog.NewStructuredLogger(testkit.Log(t)))
-	env := suite.NewTestWorkflowEnvironment()
+	env := environment(t)
 	env.SetStartTime(time.Now().Add(24 * time.Hour)) // a day ahead
-	env.SetTestTimeout(testkit.Wait)
 	looks := 0
 	publish := activities.NewChangelog(app.Feedback)
 	env.RegisterActivityWithOptions(func(ctx context.Context, p activities.PublishParams) (activities.PublishResult, error) {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
-	"go.temporal.io/sdk/testsuite"
 
 	"earshot/activities"
 	"earshot/internal/publicid"
@@ -18,8 +17,7 @@ import (
 
 func TestAnExportOrErasureGoesOnUntilItsRowSaysThatItIsOverAndWaitsForAttemptsUnderWay(t *testing.T) {
 	t.Parallel()
-	var suite testsuite.WorkflowTestSuite
-	env := suite.NewTestWorkflowEnvironment()
+	env := environment(t)
 	id, calls := publicid.NewSubjectRequest(), 0
 	began := env.Now()
 	env.RegisterActivityWithOptions(func(_ context.Context, p activities.SubjectParams) (activities.SubjectProgress, error) {
