@@ -33,7 +33,8 @@ func (p *program) slowly(head, body string, tells *atomic.Int64) {
 	}()
 }
 
-// A process accepts 2,048 connections.
+// A process accepts 2,048 connections. A tenth of the pages are lists of 9 MB, which together are more than three
+// times the memory for answers. More lists would only keep Postgres busy, because it measures each.
 func TestAThousandSlowLargeBodiesAndAThousandUnreadPagesStayWithinTheBudget(t *testing.T) {
 	tier.Slow(t, "2,000 slow connections")
 	t.Parallel()
@@ -52,7 +53,11 @@ func TestAThousandSlowLargeBodiesAndAThousandUnreadPagesStayWithinTheBudget(t *t
 	var bodies, pages atomic.Int64
 	for i := range each {
 		p.slowly("POST "+posts, body, &bodies)
-		p.slowly("GET "+[]string{posts + "?limit=100", "/v1/posts/" + post}[i%2], "", &pages)
+		page := "/v1/posts/" + post
+		if i%10 == 0 {
+			page = posts + "?limit=100"
+		}
+		p.slowly("GET "+page, "", &pages)
 		if i%100 == 0 {
 			p.requireAnswers()
 		}

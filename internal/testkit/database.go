@@ -39,7 +39,9 @@ func NewDatabase(ctx context.Context) (url string, err error) {
 	if err != nil {
 		return "", err
 	}
-	return createDatabase(ctx, "TEMPLATE "+template)
+	// By default Postgres writes the 10 MB of the template into its log, too. That takes 0.3 s of processor time, and
+	// copying the files half of it.
+	return createDatabase(ctx, "TEMPLATE "+template+" STRATEGY file_copy")
 }
 
 // ImpatientDatabase is a Database with a lock timeout of one second. Production uses ten seconds. A
