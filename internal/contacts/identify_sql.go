@@ -63,7 +63,7 @@ func LockContacts(
 	ctx context.Context, tx *db.Tx, ids []string, most int, skipHeld bool,
 ) ([]*FoundContact, error) {
 	var found []*FoundContact
-	err := postgres.QueryTx(ctx, tx, collect(&found, scanFound), fmt.Sprintf(lockContactsSQL, postgres.SkipLocked(skipHeld)), ids, most)
+	err := postgres.QueryTx(ctx, tx, postgres.All(&found, scanFound), fmt.Sprintf(lockContactsSQL, postgres.SkipLocked(skipHeld)), ids, most)
 	if err != nil {
 		return nil, errors.Wrap(err, "lock the contacts")
 	}
@@ -83,14 +83,6 @@ func SeeContacts(ctx context.Context, tx *db.Tx, ids []publicid.Contact, at time
 		return errors.Wrap(err, "note that contacts were seen")
 	}
 	return nil
-}
-
-// collect is for postgres.QueryTx. It stores the rows in into.
-func collect[T any](into *[]T, scan pgx.RowToFunc[T]) func(pgx.Rows) error {
-	return func(rows pgx.Rows) (err error) {
-		*into, err = pgx.CollectRows(rows, scan)
-		return err
-	}
 }
 
 // scanFound reads a row of lockContactsSQL. Without a locked contact, its columns are null.
@@ -152,7 +144,7 @@ func UpdateContacts(ctx context.Context, tx *db.Tx, rows []map[string]any) ([]*d
 		return nil, err
 	}
 	var updated []*db.Contact
-	err = postgres.QueryTx(ctx, tx, collect(&updated, pgx.RowToAddrOfStructByNameLax[db.Contact]), fmt.Sprintf(updateContactsSQL,
+	err = postgres.QueryTx(ctx, tx, postgres.All(&updated, pgx.RowToAddrOfStructByNameLax[db.Contact]), fmt.Sprintf(updateContactsSQL,
 		strings.Join(slices.Sorted(maps.Values(set)), ", "), "c."+strings.Join(contact.Columns, ", c.")), text)
 	if err != nil {
 		return nil, errors.Wrap(err, "update the contacts")

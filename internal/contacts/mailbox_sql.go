@@ -54,7 +54,7 @@ func Spellings(ctx context.Context, d *postgres.DB, s Spelled) ([][]byte, error)
 // SpellingsTx is Spellings in a transaction.
 func SpellingsTx(ctx context.Context, tx *db.Tx, s Spelled) ([][]byte, error) {
 	hashes := [][]byte{s.EmailHash, s.Mailbox}
-	if err := postgres.QueryTx(ctx, tx, postgres.All(&hashes), spellingsSQL, s.Mailbox); err != nil {
+	if err := postgres.QueryTx(ctx, tx, postgres.All(&hashes, pgx.RowTo[[]byte]), spellingsSQL, s.Mailbox); err != nil {
 		return nil, errors.Wrap(err, "look for spellings of an address")
 	}
 	return hashes, nil

@@ -153,10 +153,10 @@ func EachRow(destinations []any, one func()) func(pgx.Rows) error {
 	}
 }
 
-// All is for QueryTx. It appends the rows of one column to a slice.
-func All[T any](into *[]T) func(pgx.Rows) error {
+// All is for QueryTx. It appends the rows to a slice; scan reads one of them.
+func All[T any](into *[]T, scan pgx.RowToFunc[T]) func(pgx.Rows) error {
 	return func(rows pgx.Rows) error {
-		all, err := pgx.AppendRows(*into, rows, pgx.RowTo[T])
+		all, err := pgx.AppendRows(*into, rows, scan)
 		*into = all
 		return err
 	}

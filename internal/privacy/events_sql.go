@@ -28,10 +28,7 @@ func EventHeads(
 	ctx context.Context, tx *db.Tx, after uuid.UUID, head, limit int,
 ) (found []EventHead, err error) {
 	// The limit is a literal as in retention.go.
-	err = postgres.QueryTx(ctx, tx, func(rows pgx.Rows) (err error) {
-		found, err = pgx.CollectRows(rows, pgx.RowToStructByPos[EventHead])
-		return err
-	}, fmt.Sprintf(`SELECT id, type, substring(payload, 1, %d)
+	err = postgres.QueryTx(ctx, tx, postgres.All(&found, pgx.RowToStructByPos[EventHead]), fmt.Sprintf(`SELECT id, type, substring(payload, 1, %d)
 FROM events WHERE organization_id = $1 AND id > $2 ORDER BY organization_id, id LIMIT %d`, head, limit), after)
 	if err != nil {
 		return nil, errors.Wrap(err, "walk through the events")

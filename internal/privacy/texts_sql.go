@@ -5,6 +5,7 @@ import (
 
 	"github.com/go-faster/errors"
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
 	"earshot/ent/db"
 	"earshot/internal/postgres"
@@ -61,7 +62,7 @@ func firstNoted(ctx context.Context, tx *db.Tx, request publicid.SubjectRequest)
 }
 
 func oneColumn[T any](ctx context.Context, tx *db.Tx, query string, args ...any) (all []T, err error) {
-	if err := postgres.QueryTx(ctx, tx, postgres.All(&all), query, args...); err != nil {
+	if err := postgres.QueryTx(ctx, tx, postgres.All(&all, pgx.RowTo[T]), query, args...); err != nil {
 		return nil, errors.Wrap(err, "ask for a data-subject request")
 	}
 	return all, nil
