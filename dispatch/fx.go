@@ -52,11 +52,11 @@ var Module = fx.Module("dispatch", fx.Provide(
 // Drain starts the waiting runs when the process stops. List it after the worker: fx stops parts in
 // reverse order, so the worker of this process can still execute these runs. Module's own stop hook
 // starts the runs that arrive later.
-var Drain = fx.Invoke(func(lc fx.Lifecycle, d *Dispatcher, set config.Config) {
+var Drain = fx.Module("drain", fx.Invoke(func(lc fx.Lifecycle, d *Dispatcher, set config.Config) {
 	lc.Append(fx.Hook{OnStop: func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, set.DrainTimeout)
 		defer cancel()
 		d.Drain(ctx)
 		return nil
 	}})
-})
+}))

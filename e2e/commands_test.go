@@ -29,6 +29,7 @@ func TestServeRefusesASchemaThatIsBehindAndNamesTheCommand(t *testing.T) {
 	<-behind.ended
 	require.Equal(t, 1, behind.cmd.ProcessState.ExitCode())
 	require.Contains(t, behind.log.String(), "earshot: the database schema is behind: run `earshot migrate`")
+	require.NotContains(t, behind.log.String(), `"msg":"serving"`, "no request reaches a schema that is behind")
 
 	out, err = p.command("migrate")
 	require.NoError(t, err, out)

@@ -24,14 +24,14 @@ func version(c config.Config) worker.WorkerDeploymentVersion {
 }
 
 // Sweep replaces Module in a process without a worker. It runs one sweep.
-var Sweep = fx.Invoke(func(lc fx.Lifecycle, c *dispatch.Connection, log *slog.Logger) {
+var Sweep = fx.Module("sweep", fx.Invoke(func(lc fx.Lifecycle, c *dispatch.Connection, log *slog.Logger) {
 	ctx, quit := context.WithCancel(context.Background())
 	var swept sync.WaitGroup
 	lc.Append(fx.Hook{
 		OnStart: func(context.Context) error { swept.Go(func() { SweepAtStart(ctx, c, log) }); return nil },
 		OnStop:  func(context.Context) error { quit(); swept.Wait(); return nil },
 	})
-})
+}))
 
 // Module runs the worker. It needs dispatch.Module.
 var Module = fx.Module("worker",

@@ -53,8 +53,9 @@ func application(c config.Config, temporal client.Options, l *slog.Logger, r rol
 		fx.StopTimeout(c.DrainDelay + 5*c.DrainTimeout + startTimeout),
 		app.Module,
 	}
-	// Parts stop in the reverse of this order. The API stops first, because the workflows of
-	// accepted requests still have to start.
+	// Parts start in this order and stop in reverse. The API stops first, because the workflows of
+	// accepted requests still have to start. Each part is an fx.Module: fx would invoke a plain
+	// fx.Invoke after all modules.
 	if r&roleWorker != 0 {
 		options = append(options, worker.Module)
 	} else {

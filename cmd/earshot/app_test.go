@@ -1,9 +1,12 @@
 package main
 
 import (
+	"bytes"
+	"encoding/base64"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"regexp"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -22,6 +25,37 @@ func TestEveryRoleIsWiredCompletely(t *testing.T) {
 			t.Parallel()
 			log := slog.New(slog.DiscardHandler)
 			require.NoError(t, fx.ValidateApp(application(config.Config{}, client.Options{}, log, r, func(error) {})))
+		})
+	}
+}
+
+// fx starts parts in the order of their invocation and stops them in reverse. It invokes fx.Module
+// before a plain fx.Invoke, whatever their order in the list.
+func TestPartsStartInTheOrderOfTheirList(t *testing.T) {
+	t.Parallel()
+	key := base64.StdEncoding.EncodeToString(make([]byte, 32))
+	c, err := config.Load([]string{
+		"DATABASE_URL=postgres://nobody@127.0.0.1:1/nowhere", "EARSHOT_SECRET_KEYS=test:" + key, "EARSHOT_EMAIL_HASH_KEY=" + key,
+	})
+	require.NoError(t, err)
+	for name, tc := range map[string]struct {
+		role role
+		want []string
+	}{
+		"API and worker": {roleAPI | roleWorker, []string{"app", "delivery", "worker", "dispatch", "api", "mcp", "web"}},
+		"API only":       {roleAPI, []string{"app", "delivery", "worker", "dispatch", "api", "mcp", "web"}},
+		"worker only":    {roleWorker, []string{"app", "delivery", "worker", "dispatch", "api"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var log bytes.Buffer
+			debug := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+			require.NoError(t, fx.New(application(c, client.Options{}, debug, tc.role, func(error) {})).Err())
+			var invoked []string
+			for _, found := range regexp.MustCompile(`msg=invoking function=earshot/(?:internal/)?(\w+)`).FindAllStringSubmatch(log.String(), -1) {
+				invoked = append(invoked, found[1])
+			}
+			require.Equal(t, tc.want, invoked)
 		})
 	}
 }

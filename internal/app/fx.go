@@ -26,7 +26,7 @@ import (
 )
 
 // Module provides the parts. It needs config.Config, Temporal's client.Options and a *slog.Logger.
-var Module = fx.Options(
+var Module = fx.Module("app",
 	telemetry.Module, postgres.Module, fx.Invoke(prepareDatabase, delivery.Measure), ratelimit.Module, change.Module, access.Module, contacts.Module, webhooks.Module, feedback.Module,
 	publicactions.Module, privacy.Module, backfill.Module, subscribers.Module, widget.Module, dispatch.Module,
 )
