@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/go-faster/errors"
+	"golang.org/x/sync/errgroup"
 )
 
 const (
@@ -81,7 +82,7 @@ func (r *run) random(ctx context.Context, f *figures) error {
 	defer stop()
 	ended := make(chan error, 1)
 	go func() {
-		ended <- r.faultsUntil(ctx, loading)
+		ended <- faultsUntil(ctx, loading, r.options.killEvery, r.killing(), r.cutting())
 		stop()
 	}()
 	go r.tell(loading)
@@ -98,22 +99,23 @@ func (r *run) random(ctx context.Context, f *figures) error {
 	return err
 }
 
-// faultsUntil deals kills, with cuts beside them, until the load has ended. It deals each at least
-// once.
-func (r *run) faultsUntil(ctx, loading context.Context) error {
-	cut := make(chan error, 1)
-	go func() { cut <- r.deal(ctx, loading, cutsEvery*r.options.killEvery, r.cutting()) }()
-	err := r.deal(ctx, loading, r.options.killEvery, r.killing())
-	if failed := <-cut; err == nil {
-		err = failed
-	}
-	return err
+// faultsUntil deals kills, and cuts at longer intervals beside them, until the load has ended. It
+// deals each at least once. An error of one fault ends the others, because without a server the load
+// would never end.
+func faultsUntil(ctx, loading context.Context, killEvery time.Duration, kills, cuts []fault) error {
+	both, ctx := errgroup.WithContext(ctx)
+	loading, stop := context.WithCancel(loading)
+	defer stop()
+	defer context.AfterFunc(ctx, stop)()
+	both.Go(func() error { return deal(ctx, loading, killEvery, kills) })
+	both.Go(func() error { return deal(ctx, loading, cutsEvery*killEvery, cuts) })
+	return both.Wait()
 }
 
 // deal deals the faults of a deck again and again, one at each interval. It stops when the load has
 // ended and each fault had its turn, and finishes the current fault. After a fault that takes
 // longer than the interval, the next one follows immediately.
-func (r *run) deal(ctx, loading context.Context, every time.Duration, deck []fault) error {
+func deal(ctx, loading context.Context, every time.Duration, deck []fault) error {
 	finishing := context.WithoutCancel(ctx)
 	next, until := time.Now(), ctx
 	for {

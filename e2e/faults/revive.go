@@ -28,8 +28,10 @@ func (s *stack) watchTemporal(k *kills) {
 			if s.temporal == t { // Otherwise killTemporal has replaced it.
 				at := time.Now()
 				s.report("Temporal ended by itself and is started again")
-				if s.revive(ctx) == nil {
+				if err := s.revive(ctx); err == nil {
 					k.add("temporal", at, time.Now())
+				} else if ctx.Err() == nil {
+					s.report("%v", err)
 				}
 			}
 			s.temporalLock.Unlock()

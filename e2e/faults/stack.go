@@ -232,7 +232,8 @@ func (s *stack) startServices() error {
 		}
 		listen := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 		p := &service{name: name, args: []string{"serve", "--no-worker"}, listen: listen}
-		p.ready = func(string) bool { return answers(p.url() + "/healthz") }
+		// /healthz answers earlier, while the process still looks for its schema.
+		p.ready = func(string) bool { return answers(p.url() + "/readyz") }
 		s.apis = append(s.apis, p)
 	}
 	for _, name := range []string{"worker-1", "worker-2"} {
