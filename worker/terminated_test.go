@@ -135,7 +135,8 @@ func TestADeliveryWhoseRunTheServerTerminatedIsSentAndNotGivenUp(t *testing.T) {
 	require.Equal(t, activities.SweepResult{}, sweep(t, d.app))
 	require.EqualValues(t, "pending", d.row(t).Status)
 	makeOverdue(t, d.database, time.Hour)
-	require.Equal(t, activities.SweepResult{Lost: 1}, sweep(t, d.app))
+	// The schedule's own sweep may come first.
+	sweep(t, d.app)
 	require.Equal(t, d.id, d.receiver.Await(t, 2)[1].DeliveryID())
 	require.NoError(t, d.app.Temporal.GetWorkflow(t.Context(), d.id, "").Get(t.Context(), nil))
 	require.EqualValues(t, "succeeded", d.row(t).Status)
