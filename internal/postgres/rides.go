@@ -88,7 +88,7 @@ func InsertWithCommit[Row, Entity any, Bulk interface {
 // insertRows returns the number of rows of the next statement, of left rows that are still to insert: 16, 8,
 // 4, 2 or 1. Each number of rows is a statement of its own, and every connection parses, plans and keeps it.
 func insertRows(left int) int {
-	const most = 16
+	const most = 16 // the statements for every number up to 64 took 13 MB in each connection, up to 16 0.9 MB
 	return 1 << (bits.Len(uint(min(left, most))) - 1)
 }
 
