@@ -232,7 +232,7 @@ func (s *stack) startServices() error {
 		}
 		listen := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 		p := &service{name: name, args: []string{"serve", "--no-worker"}, listen: listen}
-		// /healthz answers earlier, while the process still looks for its schema.
+		// The balancer goes by /readyz, too.
 		p.ready = func(string) bool { return answers(p.url() + "/readyz") }
 		s.apis = append(s.apis, p)
 	}
