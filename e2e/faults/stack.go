@@ -232,8 +232,7 @@ func (s *stack) startServices() error {
 		}
 		listen := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 		p := &service{name: name, args: []string{"serve", "--no-worker"}, listen: listen}
-		// The balancer goes by /readyz, too.
-		p.ready = func(string) bool { return answers(p.url() + "/readyz") }
+		p.ready = func(string) bool { return answers(p.url() + "/healthz") }
 		s.apis = append(s.apis, p)
 	}
 	for _, name := range []string{"worker-1", "worker-2"} {

@@ -21,8 +21,8 @@ import (
 const (
 	postgresName = "postgres"
 	// postgresReady bounds a start. After a crash, the start flushes every file, replays the log and
-	// writes a checkpoint. With 20 MB of log that takes 5 s on an idle disk, and over 30 s on a busy
-	// one. If Postgres can't start, it exits early.
+	// writes a checkpoint. With 20 MB of log that takes 5 s on an idle disk. In CI, 30 s were not
+	// enough. If Postgres can't start, it exits early.
 	postgresReady = 5 * time.Minute
 	// postgresGrace allows for the checkpoint of a fast shutdown.
 	postgresGrace = 20 * time.Second
