@@ -131,7 +131,7 @@ func (s *story) refused(status int, method, path, body string, header ...string)
 	for i := 0; i < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])
 	}
-	answer, err := http.DefaultClient.Do(r)
+	answer, err := httpClient.Do(r)
 	require.NoError(s.t, err)
 	defer func() { _ = answer.Body.Close() }()
 	text, err := io.ReadAll(answer.Body)

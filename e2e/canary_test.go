@@ -8,7 +8,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
-	"net/http"
 	"strings"
 	"testing"
 
@@ -148,7 +147,7 @@ func (s *story) left() map[string]string {
 
 func (s *story) metrics(address string) string {
 	s.t.Helper()
-	answer, err := http.Get("http://" + address + "/metrics")
+	answer, err := httpClient.Get("http://" + address + "/metrics")
 	require.NoError(s.t, err)
 	defer func() { _ = answer.Body.Close() }()
 	text, err := io.ReadAll(answer.Body)

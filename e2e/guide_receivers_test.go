@@ -109,7 +109,7 @@ func attempt(url string, at time.Time, signed, body []byte, secrets ...string) i
 		r.Header.Set(webhook.HeaderSignature, strings.Join(parts, ","))
 		r.Header.Set(webhook.HeaderStandardSignature, strings.Join(standard, " "))
 	}
-	answer, err := http.DefaultClient.Do(r)
+	answer, err := httpClient.Do(r)
 	if err != nil {
 		return 0
 	}

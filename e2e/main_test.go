@@ -29,6 +29,10 @@ const (
 	pollInterval = 50 * time.Millisecond
 )
 
+// httpClient makes the requests of the tests. An answer that never comes fails its test, and not the
+// whole package after 20 minutes.
+var httpClient = &http.Client{Timeout: waitLimit}
+
 // repository is the root directory, with tools/go.mod and temporal-dev.yaml.
 var repository, _ = filepath.Abs("..")
 
@@ -164,7 +168,7 @@ func (s *stack) sourced(variable string) string {
 // isThere requests a page that needs no key.
 func (s *stack) isThere(url string) {
 	s.t.Helper()
-	answer, err := http.Get(url)
+	answer, err := httpClient.Get(url)
 	require.NoError(s.t, err)
 	require.NoError(s.t, answer.Body.Close())
 	require.Equal(s.t, http.StatusOK, answer.StatusCode, url)
@@ -176,7 +180,7 @@ func (s *stack) get(path string, into any) {
 	request, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.sourced("EARSHOT_BASE_URL")+path, nil)
 	require.NoError(s.t, err)
 	request.Header.Set("Authorization", "Bearer "+s.sourced("EARSHOT_API_KEY"))
-	response, err := http.DefaultClient.Do(request)
+	response, err := httpClient.Do(request)
 	require.NoError(s.t, err)
 	defer response.Body.Close()
 	require.Equal(s.t, http.StatusOK, response.StatusCode)

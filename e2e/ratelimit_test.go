@@ -101,7 +101,7 @@ func statusOf(url, key string) int {
 		panic(err) // The test made the address.
 	}
 	request.Header.Set("Authorization", "Bearer "+key)
-	answer, err := http.DefaultClient.Do(request)
+	answer, err := httpClient.Do(request)
 	if err != nil {
 		return 0
 	}
@@ -118,7 +118,7 @@ func awaitAnswer(ctx context.Context, url string) {
 			return
 		case <-looks.C:
 		}
-		if answer, err := http.Get(url + "/healthz"); err == nil {
+		if answer, err := httpClient.Get(url + "/healthz"); err == nil {
 			_ = answer.Body.Close()
 			return
 		}

@@ -216,7 +216,7 @@ func (d *deployment) hourLater() {
 // swept reads a metric of the worker.
 func (d *deployment) swept(found string) int {
 	d.t.Helper()
-	answer, err := http.Get("http://" + d.metrics + "/metrics")
+	answer, err := httpClient.Get("http://" + d.metrics + "/metrics")
 	require.NoError(d.t, err)
 	defer func() { _ = answer.Body.Close() }()
 	text, err := io.ReadAll(answer.Body)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/metric/noop"
@@ -11,7 +12,10 @@ import (
 
 // Meter makes the instruments of Earshot's own metrics. Those of the zero Meter count nothing. A
 // label never contains an id, because the number of time series must stay bounded.
-type Meter struct{ of metric.Meter }
+type Meter struct {
+	of       metric.Meter
+	registry *prometheus.Registry
+}
 
 // Seconds are bounds for operations from milliseconds to a minute, such as a request or an attempt.
 var Seconds = []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60}
@@ -43,27 +47,49 @@ func (m Meter) Sizes(name, help string, bounds []float64) metric.Int64Histogram 
 	return h
 }
 
-// Set records one value of a gauge or counter during a scrape.
+// Set records one value of a gauge or counter during a scrape. All values of one instrument have
+// the same labels.
 type Set func(value float64, labels ...attribute.KeyValue)
 
 // Gauge makes a gauge that is read for each scrape. Labels without a value in that read are
-// omitted.
+// omitted. A read may take as long as a scraper waits, and may call Postgres and Temporal.
 func (m Meter) Gauge(name, help string, read func(set Set)) {
-	_, err := m.meter().Float64ObservableGauge(name, metric.WithDescription(help), metric.WithFloat64Callback(reader(read)))
-	must(name, err)
+	m.register(reading{name: name, help: help, kind: prometheus.GaugeValue, read: read})
 }
 
-// CounterOf makes a counter for a value that is already counted elsewhere.
+// CounterOf makes a counter for a value that is already counted elsewhere. /metrics shows it with
+// the suffix _total.
 func (m Meter) CounterOf(name, help string, read func(set Set)) {
-	_, err := m.meter().Float64ObservableCounter(name, metric.WithDescription(help), metric.WithFloat64Callback(reader(read)))
-	must(name, err)
+	m.register(reading{name: name + "_total", help: help, kind: prometheus.CounterValue, read: read})
 }
 
-func reader(read func(set Set)) metric.Float64Callback {
-	return func(_ context.Context, o metric.Float64Observer) error {
-		read(func(value float64, labels ...attribute.KeyValue) { o.Observe(value, metric.WithAttributes(labels...)) })
-		return nil
+func (m Meter) register(r reading) {
+	if m.registry != nil {
+		m.registry.MustRegister(r)
 	}
+}
+
+// reading is an instrument whose values are read for each scrape. It is not an instrument of
+// OpenTelemetry, because OpenTelemetry holds a lock while it reads. A call of Temporal's SDK that
+// makes an instrument waits for this lock. So a read that waits for the call would never end.
+type reading struct {
+	name, help string
+	kind       prometheus.ValueType
+	read       func(set Set)
+}
+
+// Describe sends nothing, because the labels are known only after a read.
+func (r reading) Describe(chan<- *prometheus.Desc) {}
+
+// Collect reads the values. The registry reads all instruments at once and holds no lock.
+func (r reading) Collect(values chan<- prometheus.Metric) {
+	r.read(func(value float64, labels ...attribute.KeyValue) {
+		of := prometheus.Labels{}
+		for _, l := range labels {
+			of[string(l.Key)] = l.Value.Emit()
+		}
+		values <- prometheus.MustNewConstMetric(prometheus.NewDesc(r.name, r.help, nil, of), r.kind, value)
+	})
 }
 
 func (m Meter) meter() metric.Meter {

@@ -57,7 +57,7 @@ func New(address string, profiles bool, log *slog.Logger) (*Metrics, error) {
 		metric.Instrument{Name: "temporal_*", Kind: metric.InstrumentKindHistogram},
 		metric.Stream{Aggregation: metric.AggregationExplicitBucketHistogram{Boundaries: seconds}},
 	)))
-	m.meter = Meter{provider.Meter("earshot")}
+	m.meter = Meter{of: provider.Meter("earshot"), registry: registry}
 	m.handler = opentelemetry.NewMetricsHandler(opentelemetry.MetricsHandlerOptions{
 		Meter: m.meter.of, UseMonotonicCounters: true,
 		OnError: func(err error) { log.Warn("a metric can't be counted", "error", err) },
