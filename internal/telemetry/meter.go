@@ -86,7 +86,7 @@ func (r reading) Collect(values chan<- prometheus.Metric) {
 	r.read(func(value float64, labels ...attribute.KeyValue) {
 		of := prometheus.Labels{}
 		for _, l := range labels {
-			of[string(l.Key)] = l.Value.Emit()
+			of[string(l.Key)] = l.Value.String()
 		}
 		values <- prometheus.MustNewConstMetric(prometheus.NewDesc(r.name, r.help, nil, of), r.kind, value)
 	})
