@@ -181,6 +181,29 @@ func TestACallerOfDoAllOrNotLeavesOnlyBeforeItsBatchStarts(t *testing.T) {
 	})
 }
 
+func TestACallerOfDoAllOrNotWaitsForItsOwnItemsOnly(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := &recorder{}
+		b := batch.New(3, timeout, r.tenfold)
+		began := time.Now()
+		took := make([]time.Duration, 2)
+		var all sync.WaitGroup
+		for i, items := range [][]int{{1, 2, 3, 4}, {5, 6, 7}} {
+			all.Go(func() {
+				for n, done := range b.DoAllOrNot(t.Context(), items) {
+					assert.Equal(t, batch.Result[int]{Out: 10 * items[n]}, done)
+				}
+				took[i] = time.Since(began)
+			})
+			synctest.Wait()
+		}
+		all.Wait()
+		require.Equal(t, [][]int{{1, 2, 3}, {4, 5, 6}, {7}}, r.batches)
+		require.Equal(t, []time.Duration{2 * time.Second, 3 * time.Second}, took, "whoever ran the batches")
+	})
+}
+
 func TestBatchesOfOneKeyDoNotWaitForThoseOfAnother(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
