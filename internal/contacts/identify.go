@@ -84,7 +84,7 @@ func (s *Service) identify(ctx context.Context, c *change.Change, in []wantedCon
 			return nil, err
 		}
 	}
-	known, absent, err := b.lock(ctx)
+	known, absent, err := b.see(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -118,14 +118,14 @@ func (b *identifyRun) count(ctx context.Context) (err error) {
 // alone reports whether there is one input, which may wait.
 func (b *identifyRun) alone() bool { return len(b.in) == 1 && b.c.Waits }
 
-// lock finds and locks the contacts. It returns the locked ones, and the inputs without a contact in their
-// order.
-func (b *identifyRun) lock(ctx context.Context) (known []*FoundContact, absent []int, err error) {
+// see finds and locks the contacts, and advances their lastSeenAt. It returns the locked ones, and the inputs
+// without a contact in their order.
+func (b *identifyRun) see(ctx context.Context) (known []*FoundContact, absent []int, err error) {
 	most := maxPlainMetadata
 	if b.alone() {
 		most = 0
 	}
-	found, err := LockContacts(ctx, b.c.Tx, slices.Collect(maps.Keys(b.same)), most, !b.c.Waits)
+	found, err := SeeContacts(ctx, b.c.Tx, slices.Collect(maps.Keys(b.same)), postgres.Now(), most, !b.c.Waits)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -154,43 +154,33 @@ func (b *identifyRun) refuse(inputs []int, err error) {
 	}
 }
 
-// fill sets unknown traits of locked contacts and never overwrites (Identify rule 2). If nothing
-// changes, only lastSeenAt advances and nothing is recorded (rule 4).
+// fill sets unknown traits of locked contacts and never overwrites (Identify rule 2). If no trait
+// changes, it writes and records nothing (rule 4).
 func (b *identifyRun) fill(ctx context.Context, known []*FoundContact) error {
-	now := postgres.Now()
 	learning := map[publicid.Contact]int{} // the input whose traits a contact takes
 	var rows []map[string]any
-	var seen []publicid.Contact
 	for _, old := range known {
 		for _, i := range b.same[old.Wanted] {
 			changes, err := learned(&old.Contact, &b.in[i].traits)
 			if err != nil {
 				return err
 			}
-			seenAt := later(now, old.LastSeenAt) // the clock of another process may be ahead
 			_, taken := learning[old.ID]
 			switch {
 			case len(changes) == 0:
 				unchanged := old.Contact
-				unchanged.LastSeenAt = seenAt
 				b.out[i].Out.Contact = &unchanged
-				seen = append(seen, old.ID)
 			case taken:
 				b.out[i].Err = postgres.ErrAgain
 			default:
 				learning[old.ID] = i
 				b.out[i].Events = []change.Event{{Type: event.ContactUpdated, Payload: &event.ContactUpdatedPayload{Changes: changes}}}
-				m := b.c.Contact.UpdateOne(&old.Contact).SetLastSeenAt(seenAt).SetUpdatedAt(later(seenAt, old.UpdatedAt)).Mutation()
+				m := b.c.Contact.UpdateOne(&old.Contact).SetUpdatedAt(later(old.LastSeenAt, old.UpdatedAt)).Mutation()
 				if err := b.putTraits(m, changes); err != nil {
 					return err
 				}
 				rows = append(rows, Columns(old.ID.UUID(), m))
 			}
-		}
-	}
-	if len(seen) > 0 {
-		if err := SeeContacts(ctx, b.c.Tx, seen, now); err != nil {
-			return err
 		}
 	}
 	if len(rows) == 0 {

@@ -18,13 +18,12 @@ import (
 	"earshot/ent/db"
 	"earshot/ent/db/contact"
 	"earshot/internal/postgres"
-	"earshot/internal/publicid"
 )
 
 // The columns are listed by name, because a newer schema may have more of them.
 var contactColumns = strings.Join(contact.Columns, ", ")
 
-// FoundContact is the answer of LockContacts for an external id. It has the contact if the
+// FoundContact is the answer of SeeContacts for an external id. It has the contact if the
 // transaction has locked it.
 type FoundContact struct {
 	db.Contact
@@ -44,48 +43,44 @@ func (f *FoundContact) Locked() bool { return !f.ID.IsZero() }
 // statement for each length anew, and planning takes longer than executing. Here and wherever
 // arrays are selected, it keeps one plan. One plan is enough, because LATERAL with LIMIT 1 uses an
 // index in any plan.
-var lockContactsSQL = `
-SELECT w.external_user_id AS wanted, w.id IS NOT NULL AS there, coalesce(w.large, false) AS large, c.* FROM (
-  SELECT t.external_user_id, s.id, s.large FROM unnest((SELECT $2::text[])) t(external_user_id) LEFT JOIN LATERAL (
-    SELECT id, $3 > 0 AND octet_length(metadata::text) > $3 AS large FROM contacts
-    WHERE organization_id = $1 AND external_user_id = t.external_user_id LIMIT 1
-  ) s ON true ORDER BY s.id
-) w LEFT JOIN LATERAL (
-  SELECT ` + contactColumns + ` FROM contacts
-  WHERE NOT w.large AND id = w.id AND organization_id IS NOT DISTINCT FROM $1 AND external_user_id IS NOT DISTINCT FROM w.external_user_id
-  LIMIT 1 FOR NO KEY UPDATE%s
-) c ON true`
+//
+// The conditions on the organization with IS NOT DISTINCT FROM cannot use an index. An index of the
+// organization leads to all of its contacts.
+var seeContactsSQL = `
+WITH found AS (
+  SELECT w.external_user_id AS wanted, w.id IS NOT NULL AS there, coalesce(w.large, false) AS large, c.id AS locked FROM (
+    SELECT t.external_user_id, s.id, s.large FROM unnest((SELECT $2::text[])) t(external_user_id) LEFT JOIN LATERAL (
+      SELECT id, $3 > 0 AND octet_length(metadata::text) > $3 AS large FROM contacts
+      WHERE organization_id = $1 AND external_user_id = t.external_user_id LIMIT 1
+    ) s ON true ORDER BY s.id
+  ) w LEFT JOIN LATERAL (
+    SELECT id FROM contacts
+    WHERE NOT w.large AND id = w.id AND organization_id IS NOT DISTINCT FROM $1 AND external_user_id IS NOT DISTINCT FROM w.external_user_id
+    LIMIT 1 FOR NO KEY UPDATE%s
+  ) c ON true
+), seen AS (
+  UPDATE contacts SET last_seen_at = greatest(last_seen_at, $4)
+  WHERE organization_id IS NOT DISTINCT FROM $1 AND id = ANY (ARRAY(SELECT locked FROM found))
+  RETURNING ` + contactColumns + `
+)
+SELECT wanted, there, large, seen.* FROM found LEFT JOIN seen ON id = locked`
 
-// LockContacts finds contacts by their external ids, and locks them in the order of their ids. It
-// skips contacts with more than most bytes of metadata; 0 is no limit. It skips contacts that other
-// transactions hold if skipHeld is set.
-func LockContacts(
-	ctx context.Context, tx *db.Tx, ids []string, most int, skipHeld bool,
+// SeeContacts finds contacts by their external ids, locks them in the order of their ids, and advances
+// the time at which they were last seen. The time never goes back, even if the clock of another
+// process is behind. SeeContacts skips contacts with more than most bytes of metadata; 0 is no limit.
+// It skips contacts that other transactions hold if skipHeld is set.
+func SeeContacts(
+	ctx context.Context, tx *db.Tx, ids []string, at time.Time, most int, skipHeld bool,
 ) ([]*FoundContact, error) {
 	var found []*FoundContact
-	err := postgres.QueryTx(ctx, tx, postgres.All(&found, scanFound), fmt.Sprintf(lockContactsSQL, postgres.SkipLocked(skipHeld)), ids, most)
+	err := postgres.QueryTx(ctx, tx, postgres.All(&found, scanFound), fmt.Sprintf(seeContactsSQL, postgres.SkipLocked(skipHeld)), ids, most, at)
 	if err != nil {
 		return nil, errors.Wrap(err, "lock the contacts")
 	}
 	return found, nil
 }
 
-// The first condition is written so that it cannot use an index. An index of the organization leads to all of its
-// contacts.
-const seeContactsSQL = `
-UPDATE contacts SET last_seen_at = greatest(last_seen_at, $3) WHERE organization_id IS NOT DISTINCT FROM $1 AND id = ANY ((SELECT $2::uuid[])::uuid[])`
-
-// SeeContacts advances the time at which locked contacts were last seen, with the next statement. The time never
-// goes back, even if the clock of another process is behind.
-func SeeContacts(ctx context.Context, tx *db.Tx, ids []publicid.Contact, at time.Time) error {
-	_, err := postgres.ExecTx(postgres.WithCommit(ctx), tx, seeContactsSQL, postgres.UUIDs(ids), at)
-	if err != nil {
-		return errors.Wrap(err, "note that contacts were seen")
-	}
-	return nil
-}
-
-// scanFound reads a row of lockContactsSQL. Without a locked contact, its columns are null.
+// scanFound reads a row of seeContactsSQL. Without a locked contact, its columns are null.
 func scanFound(row pgx.CollectableRow) (*FoundContact, error) {
 	const ours = 3 // the columns before the contact's, of which the first is its id
 	if row.RawValues()[ours] != nil {

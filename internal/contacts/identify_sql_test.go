@@ -10,7 +10,6 @@ import (
 
 	"earshot/ent/db"
 	"earshot/internal/contacts"
-	"earshot/internal/publicid"
 	"earshot/internal/testkit"
 	"earshot/internal/testkit/fixture"
 )
@@ -27,6 +26,7 @@ func TestTheTimeAContactWasSeenOnlyAdvancesAndOnlyInItsOrganization(t *testing.T
 	t.Parallel()
 	s := testkit.Store(t)
 	r, other := fixture.Seed(t, s), fixture.Seed(t, s)
+	s.Client().Contact.UpdateOneID(r.Contact).SetExternalUserID("ada").ExecX(r.Ctx)
 	before := s.Client().Contact.GetX(r.Ctx, r.Contact).LastSeenAt
 	for _, test := range []struct {
 		in   context.Context
@@ -34,13 +34,17 @@ func TestTheTimeAContactWasSeenOnlyAdvancesAndOnlyInItsOrganization(t *testing.T
 		want time.Duration
 	}{{r.Ctx, -time.Hour, 0}, {other.Ctx, time.Hour, 0}, {r.Ctx, time.Hour, time.Hour}} {
 		require.NoError(t, s.InTx(test.in, func(tx *db.Tx) error {
-			return contacts.SeeContacts(test.in, tx, []publicid.Contact{r.Contact}, before.Add(test.at))
+			found, err := contacts.SeeContacts(test.in, tx, []string{"ada"}, before.Add(test.at), 0, false)
+			if found[0].Locked() {
+				require.Equal(t, before.Add(test.want), found[0].LastSeenAt)
+			}
+			return err
 		}))
 		require.Equal(t, before.Add(test.want), s.Client().Contact.GetX(r.Ctx, r.Contact).LastSeenAt)
 	}
 }
 
-func TestContactsAreLockedByTheirExternalIDs(t *testing.T) {
+func TestContactsAreSeenAndLockedByTheirExternalIDs(t *testing.T) {
 	t.Parallel()
 	s := testkit.Store(t)
 	ctx, _ := fixture.NewOrganization(t, s)
@@ -55,7 +59,7 @@ func TestContactsAreLockedByTheirExternalIDs(t *testing.T) {
 	held := create("held", `{}`).SaveX(ctx)
 	ids := []string{"large", "nobody", "held", "full", "bare"}
 	lock := func(tx *db.Tx, skip bool) map[string]*contacts.FoundContact {
-		found, err := contacts.LockContacts(ctx, tx, ids, len(`{"z":1,"a":2}`), skip)
+		found, err := contacts.SeeContacts(ctx, tx, ids, time.Now(), len(`{"z":1,"a":2}`), skip)
 		require.NoError(t, err)
 		byID := map[string]*contacts.FoundContact{}
 		for _, f := range found {

@@ -52,9 +52,8 @@ func TestTheKeptPlansOfPostsVotesAndContactsReadOnlyTheirRows(t *testing.T) {
 				require.NoError(t, err)
 				_, err = feedback.KeepPostPlaces(ctx, tx, []feedback.PostSlug{{Board: publicid.NewBoard(), Slug: "x"}}, []publicid.Contact{contact}, false)
 				require.NoError(t, err)
-				_, err = contacts.LockContacts(ctx, tx, []string{"x"}, 1, false)
+				_, err = contacts.SeeContacts(ctx, tx, []string{"x"}, time.Now(), 1, false)
 				require.NoError(t, err)
-				require.NoError(t, contacts.SeeContacts(ctx, tx, []publicid.Contact{contact}, time.Now()))
 				_, err = contacts.UpdateContacts(ctx, tx, []map[string]any{{"id": contact.UUID(), "mrr_cents": 1, "currency": "EUR"}})
 				require.NoError(t, err)
 				return feedback.CountOnPosts(ctx, tx, []feedback.PostCount{{Post: post, Votes: 1}})
@@ -68,14 +67,16 @@ func TestTheKeptPlansOfPostsVotesAndContactsReadOnlyTheirRows(t *testing.T) {
 				plan := testkit.KeptPlan(t, c, q)
 				// An index of an organization or a board leads to all of its rows.
 				if rows == 0 && updates.MatchString(q.SQL) {
-					continue // It is planned anew once there are statistics. Until then, the organization has few rows.
+					// The update is planned anew once there are statistics. Until then, the organization has few rows.
+					require.LessOrEqual(t, strings.Count(plan, "Seq Scan"), 1, "%s\n%s", q.SQL, plan)
+					continue
 				}
 				require.NotRegexp(t, `(?m)Index Cond: \((organization_id|board_id) = [^)]*\)$|changed_in_id`, plan, "%s\n%s", q.SQL, plan)
 				for _, table := range []string{"posts", "votes", "contacts"} {
 					require.NotRegexp(t, `Seq Scan on `+table+`\b`, plan, "%s\n%s", q.SQL, plan)
 				}
 			}
-			require.Equal(t, 8, checked)
+			require.Equal(t, 7, checked)
 		})
 	}
 }

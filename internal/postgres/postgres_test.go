@@ -58,7 +58,7 @@ func TestAQueryThatFailsInTheRoundTripOfBEGINReturnsItsError(t *testing.T) {
 	ctx, _ := fixture.NewOrganization(t, s)
 	looks := map[string]func(tx *db.Tx) error{
 		"contacts": func(tx *db.Tx) error {
-			_, err := contacts.LockContacts(ctx, tx, []string{"x"}, 0, false)
+			_, err := contacts.SeeContacts(ctx, tx, []string{"x"}, time.Now(), 0, false)
 			return err
 		},
 		"posts": func(tx *db.Tx) error {
