@@ -17,7 +17,7 @@ import (
 // Batcher collects single items into batches and runs one batch at a time. An item that arrives
 // while no batch runs starts one immediately.
 //
-// A caller of DoAllOrNot runs the batch that it starts itself, because it waits for the batch anyway. A
+// A caller of DoAllOrNot itself runs the batch that it starts, because it waits for the batch anyway. A
 // new goroutine would first grow its stack, which took a tenth of the service's time for a lone write.
 type Batcher[In, Out any] struct {
 	limit   int
@@ -70,6 +70,12 @@ type Result[Out any] struct {
 // the batch. Its results are in the order of the items.
 func (b *Batcher[In, Out]) DoAllOrNot(ctx context.Context, in []In) []Result[Out] {
 	out := make([]Result[Out], len(in))
+	if ctx.Err() != nil {
+		for n := range out {
+			out[n].Err = left(ctx)
+		}
+		return out
+	}
 	added, first := b.add(in...)
 	if first && b.runNext() {
 		go b.work()
@@ -166,7 +172,8 @@ func (b *Batcher[In, Out]) run(items []item[In, Out]) {
 	}
 }
 
-// call turns a panic into an error, because a panic in this goroutine would end the process.
+// call turns a panic into an error. Otherwise a panic would end the process, or only the caller, and then
+// no batch would run any more.
 func (b *Batcher[In, Out]) call(in []In) (out []Out, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), b.timeout)
 	defer cancel()

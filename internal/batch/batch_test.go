@@ -181,6 +181,17 @@ func TestACallerOfDoAllOrNotLeavesOnlyBeforeItsBatchStarts(t *testing.T) {
 	})
 }
 
+func TestACallerOfDoAllOrNotThatHasLeftAlreadyStartsNoBatch(t *testing.T) {
+	t.Parallel()
+	r := &recorder{}
+	ctx, leave := context.WithCancel(t.Context())
+	leave()
+	for _, done := range batch.New(10, timeout, r.tenfold).DoAllOrNot(ctx, []int{1, 2}) {
+		require.ErrorIs(t, done.Err, context.Canceled)
+	}
+	require.Empty(t, r.batches)
+}
+
 func TestACallerOfDoAllOrNotWaitsForItsOwnItemsOnly(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -119,7 +119,7 @@ func (b *identifyRun) count(ctx context.Context) (err error) {
 func (b *identifyRun) alone() bool { return len(b.in) == 1 && b.c.Waits }
 
 // see finds and locks the contacts, and advances their lastSeenAt. It returns the locked ones, and the inputs
-// without a contact in their order.
+// without a contact in their order. Each locked contact is the result of at least one input.
 func (b *identifyRun) see(ctx context.Context) (known []*FoundContact, absent []int, err error) {
 	most := maxPlainMetadata
 	if b.alone() {

@@ -44,6 +44,9 @@ func (f *FoundContact) Locked() bool { return !f.ID.IsZero() }
 // arrays are selected, it keeps one plan. One plan is enough, because LATERAL with LIMIT 1 uses an
 // index in any plan.
 //
+// The array makes Postgres lock all contacts before it updates the first one. It is read only once: a
+// contact that changed while the statement waited is checked against the same array.
+//
 // The conditions on the organization with IS NOT DISTINCT FROM cannot use an index. An index of the
 // organization leads to all of its contacts.
 var seeContactsSQL = `

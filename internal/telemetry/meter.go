@@ -47,12 +47,13 @@ func (m Meter) Sizes(name, help string, bounds []float64) metric.Int64Histogram 
 	return h
 }
 
-// Set records one value of a gauge or counter during a scrape. All values of one instrument have
-// the same labels.
+// Set records one value of a gauge or counter during a scrape. The values of one instrument have the
+// same names of labels, and no two have the same labels. Otherwise the whole scrape fails.
 type Set func(value float64, labels ...attribute.KeyValue)
 
 // Gauge makes a gauge that is read for each scrape. Labels without a value in that read are
-// omitted. A read may take as long as a scraper waits, and may call Postgres and Temporal.
+// omitted. A read may take as long as a scraper waits, and may call Postgres and Temporal. It runs at
+// the same time as other reads, also of another scrape.
 func (m Meter) Gauge(name, help string, read func(set Set)) {
 	m.register(reading{name: name, help: help, kind: prometheus.GaugeValue, read: read})
 }
@@ -81,15 +82,20 @@ type reading struct {
 // Describe sends nothing, because the labels are known only after a read.
 func (r reading) Describe(chan<- *prometheus.Desc) {}
 
-// Collect reads the values. The registry reads all instruments at once and holds no lock.
+// Collect reads the values and then sends them, because a read may hold a lock. The registry reads all
+// instruments in parallel and holds no lock.
 func (r reading) Collect(values chan<- prometheus.Metric) {
+	var all []prometheus.Metric
 	r.read(func(value float64, labels ...attribute.KeyValue) {
 		of := prometheus.Labels{}
 		for _, l := range labels {
 			of[string(l.Key)] = l.Value.String()
 		}
-		values <- prometheus.MustNewConstMetric(prometheus.NewDesc(r.name, r.help, nil, of), r.kind, value)
+		all = append(all, prometheus.MustNewConstMetric(prometheus.NewDesc(r.name, r.help, nil, of), r.kind, value))
 	})
+	for _, m := range all {
+		values <- m
+	}
 }
 
 func (m Meter) meter() metric.Meter {
