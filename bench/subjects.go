@@ -145,13 +145,13 @@ func (s *stack) rest(o options) []subject {
 			return s.identifyBatches(ctx, o, 1, true)
 		}},
 		{name: listPosts, floors: []string{floorList}, seeded: true, run: func(ctx context.Context) (measured, error) {
-			return s.listPages(ctx, o)
+			return s.listPages(ctx, o, "", newest)
 		}},
 		{name: searchTitles, floors: []string{floorSearch}, seeded: true, run: func(ctx context.Context) (measured, error) {
-			return s.search(ctx, o, "&q="+wordOfTitles, fmt.Sprintf(found, "title", wordOfTitles))
+			return s.listPages(ctx, o, "&q="+wordOfTitles, fmt.Sprintf(found, "title", wordOfTitles))
 		}},
 		{name: searchTexts, floors: []string{floorSearch}, seeded: true, run: func(ctx context.Context) (measured, error) {
-			return s.search(ctx, o, "&q="+wordOfTexts, fmt.Sprintf(found, "words", wordOfTexts))
+			return s.listPages(ctx, o, "&q="+wordOfTexts, fmt.Sprintf(found, "words", wordOfTexts))
 		}},
 		{name: getPost, floors: []string{floorGet}, seeded: true, run: func(ctx context.Context) (measured, error) { return s.getPosts(ctx, o) }},
 		// The ratio shows the cost that HTML adds to the same list.
