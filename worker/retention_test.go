@@ -16,6 +16,7 @@ import (
 	"earshot/internal/publicid"
 	"earshot/internal/testkit"
 	"earshot/internal/testkit/apptest"
+	"earshot/internal/testkit/fixture"
 	"earshot/workflows"
 )
 
@@ -47,12 +48,12 @@ type old struct {
 
 func newOld(t *testing.T, app *apptest.App) old {
 	t.Helper()
-	o := old{tenant: app.Tenant(t), delivery: publicid.DeliveryAt(time.Now().Add(-month - time.Hour))}
+	o := old{tenant: app.Tenant(t), delivery: fixture.IDAt(publicid.DeliveryAt, time.Now().Add(-month-time.Hour))}
 	o.webhook = o.tenant.Register(t, testkit.NewReceiver(t), "post.created")
 	var webhook publicid.Webhook
 	require.NoError(t, webhook.UnmarshalText([]byte(o.webhook)))
 	ctx, c := o.tenant.Context(t.Context()), app.Store.Client()
-	event := c.Event.Create().SetID(publicid.EventAt(time.Now().Add(-month - time.Hour))).
+	event := c.Event.Create().SetID(fixture.IDAt(publicid.EventAt, time.Now().Add(-month-time.Hour))).
 		SetType("post.created").SetPayload([]byte("{}")).SaveX(ctx).ID
 	c.Delivery.Create().SetID(o.delivery).SetWebhookID(webhook).SetEventID(event).SetEventType("post.created").
 		SetStatus(delivery.StatusFailed).ExecX(ctx)

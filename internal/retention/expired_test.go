@@ -22,13 +22,13 @@ const month = 30 * 24 * time.Hour
 
 // aged gives a row an id of a time in the past. Each call makes a new id.
 func aged(d time.Duration) func(*db.DeliveryCreate) {
-	return func(c *db.DeliveryCreate) { c.SetID(publicid.DeliveryAt(fixture.Ago(d))) }
+	return func(c *db.DeliveryCreate) { c.SetID(fixture.IDAt(publicid.DeliveryAt, fixture.Ago(d))) }
 }
 
 // happened makes an event that is as old as d.
 func (o *outbox) happened(d time.Duration) publicid.Event {
 	o.T.Helper()
-	made, err := o.Store.Client().Event.Create().SetID(publicid.EventAt(fixture.Ago(d))).
+	made, err := o.Store.Client().Event.Create().SetID(fixture.IDAt(publicid.EventAt, fixture.Ago(d))).
 		SetType("post.created").SetPayload([]byte(fixture.Payload)).Save(o.Ctx)
 	require.NoError(o.T, err)
 	return made.ID
@@ -89,7 +89,7 @@ func TestRecoveriesThatEndedAreRemovedWhenTheyAreOld(t *testing.T) {
 	t.Parallel()
 	o := newOutboxAlone(t)
 	recovered := func(d time.Duration, status recovery.Status) {
-		o.Store.Client().Recovery.Create().SetID(publicid.RecoveryAt(fixture.Ago(d))).SetWebhookID(o.Webhook).
+		o.Store.Client().Recovery.Create().SetID(fixture.IDAt(publicid.RecoveryAt, fixture.Ago(d))).SetWebhookID(o.Webhook).
 			SetSince(fixture.Ago(d)).SetUntil(fixture.Ago(0)).SetStatus(status).SaveX(o.Ctx)
 	}
 	recovered(month+time.Hour, recovery.StatusCompleted)
@@ -129,7 +129,7 @@ func TestMoreThanOnePageIsRemovedPageByPage(t *testing.T) {
 	rows := make([]*db.DeliveryCreate, 1001)
 	for i := range rows {
 		rows[i] = o.Store.Client().Delivery.Create().SetWebhookID(o.Webhook).SetEventID(o.Event).SetEventType("post.created").
-			SetID(publicid.DeliveryAt(fixture.Ago(month + time.Duration(i+1)*time.Minute))).SetStatus(deliveryrow.StatusFailed)
+			SetID(fixture.IDAt(publicid.DeliveryAt, fixture.Ago(month+time.Duration(i+1)*time.Minute))).SetStatus(deliveryrow.StatusFailed)
 	}
 	o.Store.Client().Delivery.CreateBulk(rows...).ExecX(o.Ctx)
 	n, next, err := retention.RemoveExpired(t.Context(), o.Store, retention.ExpiredDeliveries, fixture.Ago(month), "")

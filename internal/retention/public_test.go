@@ -20,7 +20,7 @@ func TestNetworkHashesAndFirstMailSlotsAreRemovedAfterTheirRetention(t *testing.
 	o := fixture.Seed(t, s)
 	conn := fixture.Connect(t, url)
 	submitted := func(age time.Duration) publicid.Submission {
-		return s.Client().Submission.Create().SetID(publicid.SubmissionAt(fixture.Ago(age))).SetKind("post").SetReason("moderated").
+		return s.Client().Submission.Create().SetID(fixture.IDAt(publicid.SubmissionAt, fixture.Ago(age))).SetKind("post").SetReason("moderated").
 			SetBoardID(o.Board).SetEmailHash([]byte("hash")).SetNetworkHash([]byte("network")).SaveX(o.Ctx).ID
 	}
 	old, young := submitted(retention.NetworkRetention+time.Hour), submitted(retention.NetworkRetention-time.Hour)

@@ -10,6 +10,7 @@ import (
 	"earshot/ent/db"
 	"earshot/ent/db/delivery"
 	"earshot/internal/publicid"
+	"earshot/internal/testkit/fixture"
 )
 
 func TestTheHealthOfAWebhook(t *testing.T) {
@@ -31,7 +32,7 @@ func (n *tenant) past(t *testing.T, of string, ago time.Duration, change func(at
 	ctx, client := n.Context(t.Context()), n.App.Store.Client()
 	at := time.Now().Add(-ago).Truncate(time.Microsecond)
 	happened := client.Event.Create().SetType("post.created").SetPayload([]byte("{}")).SetCreatedAt(at).SaveX(ctx)
-	d := client.Delivery.Create().SetID(publicid.DeliveryAt(at)).SetWebhookID(hook).SetEventID(happened.ID).
+	d := client.Delivery.Create().SetID(fixture.IDAt(publicid.DeliveryAt, at)).SetWebhookID(hook).SetEventID(happened.ID).
 		SetEventType("post.created").SetCreatedAt(at)
 	change(at, d)
 	d.ExecX(ctx)
