@@ -38,6 +38,7 @@ var testedFromOutside = []string{
 type pkg struct {
 	ImportPath, Dir      string
 	GoFiles, TestGoFiles []string
+	XTestGoFiles         []string // tests outside the package
 	Imports              []string
 }
 
@@ -55,7 +56,7 @@ func (p pkg) own() []string {
 }
 
 var packages = sync.OnceValues(func() ([]pkg, error) {
-	out, err := golist("-json=ImportPath,Dir,GoFiles,TestGoFiles,Imports", "./...")
+	out, err := golist("-json=ImportPath,Dir,GoFiles,TestGoFiles,XTestGoFiles,Imports", "./...")
 	if err != nil {
 		return nil, err
 	}
@@ -202,6 +203,32 @@ func TestWorkflowsImportNothingThatCouldDifferInAReplay(t *testing.T) {
 		} {
 			require.False(t, imported == banned || strings.HasPrefix(imported, strings.TrimSuffix(banned, "/")+"/"), "workflows imports %s", imported)
 		}
+	}
+}
+
+// A TestMain of the test kit starts the servers under plain go test, and reports the package as not run on a
+// machine without Postgres. Without it, the tests fail there.
+func TestPackagesWhoseTestsNeedServersHaveTheTestMainForIt(t *testing.T) {
+	t.Parallel()
+	for _, p := range all(t) {
+		needing, main := "", false
+		of := p
+		of.GoFiles = slices.Concat(p.TestGoFiles, p.XTestGoFiles)
+		files(t, of, 0, func(name string, f *ast.File) {
+			ast.Inspect(f, func(n ast.Node) bool {
+				switch n := n.(type) {
+				case *ast.SelectorExpr:
+					kit, ok := n.X.(*ast.Ident)
+					if ok && kit.Name == "testkit" && slices.Contains([]string{"Database", "ImpatientDatabase", "EmptyDatabase", "NewDatabase", "Store", "Namespace", "LeaseNamespace"}, n.Sel.Name) {
+						needing = name
+					}
+				case *ast.FuncDecl:
+					main = main || n.Name.Name == "TestMain"
+				}
+				return true
+			})
+		})
+		require.True(t, needing == "" || main, "%s/%s uses a server: add func TestMain(m *testing.M) { testkit.Main(m) }", p.name(), needing)
 	}
 }
 

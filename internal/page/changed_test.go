@@ -11,6 +11,8 @@ import (
 	"earshot/internal/testkit/fixture"
 )
 
+func TestMain(m *testing.M) { testkit.Main(m) }
+
 // Add every new column to the trigger, too.
 func TestEveryChangeOfAContactExceptItsSeenTimesIsNumbered(t *testing.T) {
 	t.Parallel()

@@ -15,6 +15,8 @@ import (
 	"earshot/internal/testkit/fixture"
 )
 
+func TestMain(m *testing.M) { testkit.Main(m) }
+
 // takeTokens takes tokens of one key.
 func takeTokens(t *testing.T, s *postgres.DB, a ratelimit.TokenAsk) ratelimit.TokenGrant {
 	t.Helper()
