@@ -23,7 +23,7 @@ type Tool struct {
 	// Name is the name of the program in the PATH. For a Python module it is the import name with
 	// the prefix pythonPrefix.
 	Name string
-	// Debian is the package in Debian and Ubuntu.
+	// Debian has the names of the packages in Debian and Ubuntu, with spaces between them.
 	Debian string
 	// Purpose describes the tests and checks that use the tool.
 	Purpose string
@@ -47,6 +47,7 @@ var Tools = []Tool{
 	{"python:flake8", "flake8", "lints the Python SDK"},
 	{"ruby", "ruby", "the receivers of the guide"},
 	{"php", "php-cli", "the receivers of the guide"},
+	{"gcc", "gcc libc6-dev", "make race: the race detector is in C"},
 }
 
 // Named returns the tool with the name. It panics if Tools has none.
@@ -151,7 +152,7 @@ func Command(tools []Tool) string {
 func Packages(tools []Tool) []string {
 	var names []string
 	for _, t := range tools {
-		names = append(names, t.Debian)
+		names = append(names, strings.Fields(t.Debian)...)
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
