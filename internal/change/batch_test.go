@@ -258,7 +258,7 @@ func TestACommitThatIsNotAnsweredFailsForAllAndIsNotRepeated(t *testing.T) {
 	t.Cleanup(s.Close)
 	b, ctx := newBatches(t, s)
 	b.listen(ctx)
-	link.CutAfter("post.created") // stands in the arguments of the events
+	link.LoseCommit()
 	_, errs := change.DoTogether(ctx, b.Batch, []string{"a", "b"}, nil)
 	require.True(t, postgres.Unknown(errs[0]) && postgres.Unknown(errs[1]), "%v", errs)
 	require.Equal(t, []int{2}, b.sizes, "nothing is repeated")

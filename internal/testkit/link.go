@@ -5,21 +5,23 @@ import (
 	"io"
 	"net"
 	"net/url"
-	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
 
-// Link is a proxy to a database whose connections can be cut.
+// Link is a proxy to a database. It can cut connections, and lose the answer to a commit.
 type Link struct {
+	losing atomic.Bool
+
 	mu    sync.Mutex
 	conns []net.Conn
-	last  []byte
-	// ending is locked while the database completes the last batch of a connection that is cut.
-	ending sync.Mutex
 }
+
+// committed is the answer of Postgres to a commit.
+var committed = []byte("COMMIT\x00")
 
 // NewLink returns a link and the database's URL through it.
 func NewLink(t testing.TB, database string) (*Link, string) {
@@ -36,11 +38,7 @@ func NewLink(t testing.TB, database string) (*Link, string) {
 			if err != nil {
 				return
 			}
-			// pgx opens a connection to cancel the statement of a connection that was cut. It has to wait until
-			// the statement has ended.
-			l.ending.Lock()
 			far, err := net.Dial("tcp", server)
-			l.ending.Unlock()
 			if err != nil {
 				_ = near.Close()
 				continue
@@ -49,8 +47,8 @@ func NewLink(t testing.TB, database string) (*Link, string) {
 			l.conns = append(l.conns, near, far)
 			l.mu.Unlock()
 			// Each end hears of the other's end. pgx waits up to 15 s for Postgres to close a canceled connection.
-			go func() { _, _ = io.Copy(near, far); _ = near.Close() }()
-			go func() { l.forward(far, near); _ = far.Close() }()
+			go func() { l.answer(near, far); _ = near.Close() }()
+			go func() { _, _ = io.Copy(far, near); _ = far.Close() }()
 		}
 	}()
 	t.Cleanup(func() {
@@ -71,49 +69,19 @@ func (l *Link) Cut() {
 	l.conns = nil
 }
 
-// forget excludes a connection from Cut.
-func (l *Link) forget(c net.Conn) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.conns = slices.DeleteFunc(l.conns, func(other net.Conn) bool { return other == c })
-}
+// LoseCommit loses the next answer to a commit and ends its connection, as if the database were killed
+// right after the commit.
+func (l *Link) LoseCommit() { l.losing.Store(true) }
 
-// CutAfter ends all connections once, after the database has received a batch of statements with the text.
-// Its answer gets lost.
-func (l *Link) CutAfter(text string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.last = []byte(text)
-}
-
-// syncMessage ends a batch of statements in Postgres's protocol.
-var syncMessage = []byte{'S', 0, 0, 0, 4}
-
-// forward copies what a client sends.
-func (l *Link) forward(far net.Conn, near io.Reader) {
-	sent := make([]byte, 64<<10)
-	found := false
+// answer copies the answers of the database.
+func (l *Link) answer(near io.Writer, far io.Reader) {
+	buffer := make([]byte, 32<<10)
 	for {
-		n, err := near.Read(sent)
-		l.mu.Lock()
-		if l.last != nil && bytes.Contains(sent[:n], l.last) {
-			found, l.last = true, nil
-		}
-		l.mu.Unlock()
-		// A read may end amid the statements of a batch.
-		isLast := found && bytes.HasSuffix(sent[:n], syncMessage)
-		if _, failed := far.Write(sent[:n]); failed != nil || err != nil {
+		n, err := far.Read(buffer)
+		if bytes.Contains(buffer[:n], committed) && l.losing.CompareAndSwap(true, false) {
 			return
 		}
-		if isLast {
-			// A database whose connection is reset may drop what it has not read. So this end is only
-			// closed for writing, and the answer is read and dropped.
-			l.forget(far)
-			l.ending.Lock()
-			l.Cut()
-			_ = far.(*net.TCPConn).CloseWrite()
-			_, _ = io.Copy(io.Discard, far)
-			l.ending.Unlock()
+		if _, failed := near.Write(buffer[:n]); err != nil || failed != nil {
 			return
 		}
 	}
