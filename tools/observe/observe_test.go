@@ -5,6 +5,7 @@ package observe
 
 import (
 	"encoding/json"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -18,6 +19,8 @@ import (
 )
 
 const root = "../.."
+
+var promQL = parser.NewParser(parser.Options{})
 
 // others are metrics from elsewhere: Prometheus, the Go process, Temporal's SDK and Temporal's
 // server. worker/metrics_test.go checks that the program serves those of the SDK.
@@ -36,7 +39,7 @@ func read(t *testing.T, path ...string) string {
 // rules returns the rules of a file in order.
 func rules(t *testing.T, name string) (all []rulefmt.Rule) {
 	t.Helper()
-	groups, problems := rulefmt.ParseFile(filepath.Join(root, "deploy", "prometheus", name), false, model.UTF8Validation)
+	groups, problems := rulefmt.ParseFile(filepath.Join(root, "deploy", "prometheus", name), false, model.UTF8Validation, promQL, slog.New(slog.DiscardHandler))
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
@@ -108,7 +111,7 @@ func TestRulesAndDashboardsAskForMetricsAndLabelsThatThereAre(t *testing.T) {
 		recorded[r.Record] = true
 	}
 	for at, text := range expressions(t) {
-		expr, err := parser.ParseExpr(text)
+		expr, err := promQL.ParseExpr(text)
 		if err != nil {
 			t.Errorf("%s: %v", at, err)
 			continue
