@@ -9,9 +9,13 @@ import (
 	"earshot/ent/db/contact"
 	"earshot/internal/testkit"
 	"earshot/internal/testkit/fixture"
+	"earshot/internal/testkit/tier"
 )
 
-func TestMain(m *testing.M) { testkit.Main(m) }
+func TestMain(m *testing.M) {
+	tier.Properties(100, 30) // as many as in make test-all, because they take milliseconds
+	testkit.Main(m)
+}
 
 // Add every new column to the trigger, too.
 func TestEveryChangeOfAContactExceptItsSeenTimesIsNumbered(t *testing.T) {
