@@ -9,6 +9,8 @@ import (
 	"unicode"
 
 	"github.com/getkin/kin-openapi/openapi3"
+
+	"earshot/internal/jsonscan"
 )
 
 // Names of the contract are in camelCase, names of the tools in snake_case.
@@ -72,10 +74,15 @@ type naming struct {
 	items   *naming
 }
 
-// member is the name to write and the names in its value.
+// member is the name to write, as JSON, and the names in its value.
 type member struct {
-	name  string
-	names *naming
+	quoted []byte
+	names  *naming
+}
+
+func memberOf(name string, names *naming) member {
+	quoted, _ := json.Marshal(name) // never fails: a string
+	return member{quoted, names}
 }
 
 // namingOf returns the names in the values that a schema describes.
@@ -101,22 +108,21 @@ func (s *naming) add(name string, of *naming) {
 	if s.members == nil {
 		s.members, s.ours = map[string]member{}, map[string]member{}
 	}
-	s.members[name] = member{Snake(name), of}
-	s.ours[Snake(name)] = member{name, of}
+	s.members[name] = memberOf(Snake(name), of)
+	s.ours[Snake(name)] = memberOf(name, of)
 }
 
 // outward converts the contract's names to the tools' names.
-func (s *naming) outward(raw []byte) []byte { return s.rename(raw, true) }
+func (s *naming) outward(raw []byte) []byte { return s.rename(bytes.TrimSpace(raw), true) }
 
 // inward makes a body from a tool's arguments, in the contract's names. It leaves out arguments that
 // do not belong to the body. A member further inside that the tools do not know stays, so that the API
 // validates it, even if it has the contract's spelling.
-func (s *naming) inward(raw []byte) []byte { return s.object(raw, false, false) }
+func (s *naming) inward(raw []byte) []byte { return s.object(bytes.TrimSpace(raw), false, false) }
 
 // rename converts the names that s holds, in valid JSON. The rest is copied byte for byte,
 // which preserves numbers and the order of keys.
 func (s *naming) rename(raw []byte, out bool) []byte {
-	raw = bytes.TrimSpace(raw)
 	switch {
 	case s == nil || len(raw) == 0:
 		return raw
@@ -131,63 +137,39 @@ func (s *naming) rename(raw []byte, out bool) []byte {
 
 // object converts an object. Unknown members are left out unless keep is true.
 func (s *naming) object(raw []byte, out, keep bool) []byte {
-	var b bytes.Buffer
-	b.WriteByte('{')
-	d := json.NewDecoder(bytes.NewReader(raw))
-	_, _ = d.Token() // the opening brace
-	for d.More() {
-		token, err := d.Token()
-		var value json.RawMessage
-		if err != nil || d.Decode(&value) != nil {
-			return raw // not JSON; the reader of the result reports it
-		}
-		name := token.(string)
-		names, others := s.ours, s.members
-		if out {
-			names, others = s.members, nil
-		}
+	names, others := s.ours, s.members
+	if out {
+		names, others = s.members, nil
+	}
+	all := append(make([]byte, 0, len(raw)+len(raw)/8), '{') // the tools' names are longer
+	jsonscan.Members(raw, func(name string, value []byte) {
 		of, known := names[name]
 		_, spelledAsInContract := others[name]
 		switch {
 		case known:
 		case !keep:
-			continue
+			return
 		case spelledAsInContract:
-			of = member{name: foreign + name}
+			of = memberOf(foreign+name, nil)
 		default:
-			of = member{name: name}
+			of = memberOf(name, nil)
 		}
-		if b.Len() > 1 {
-			b.WriteByte(',')
+		if len(all) > 1 {
+			all = append(all, ',')
 		}
-		quoted, _ := json.Marshal(of.name) // never fails: a string
-		b.Write(quoted)
-		b.WriteByte(':')
-		b.Write(of.names.rename(value, out))
-	}
-	b.WriteByte('}')
-	return b.Bytes()
+		all = append(append(all, of.quoted...), ':')
+		all = append(all, of.names.rename(value, out)...)
+	})
+	return append(all, '}')
 }
 
 func (s *naming) list(raw []byte, out bool) []byte {
-	var items []json.RawMessage
-	if json.Unmarshal(raw, &items) != nil {
-		return raw
-	}
-	for i, item := range items {
-		items[i] = s.items.rename(item, out)
-	}
-	var b bytes.Buffer
-	b.WriteByte('[')
-	b.Write(bytes.Join(rawBytes(items), []byte{','}))
-	b.WriteByte(']')
-	return b.Bytes()
-}
-
-func rawBytes(items []json.RawMessage) [][]byte {
-	all := make([][]byte, len(items))
-	for i, item := range items {
-		all[i] = item
-	}
-	return all
+	all := append(make([]byte, 0, len(raw)+len(raw)/8), '[')
+	jsonscan.Items(raw, func(item []byte) {
+		if len(all) > 1 {
+			all = append(all, ',')
+		}
+		all = append(all, s.items.rename(item, out)...)
+	})
+	return append(all, ']')
 }

@@ -12,6 +12,8 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/go-faster/errors"
+
+	"earshot/internal/jsonscan"
 )
 
 // shape is the form in which a value of a request is read before its schema validates it. A valid
@@ -90,7 +92,7 @@ func (s *shape) read(raw []byte) (value any, clean []byte) {
 func (s *shape) readObject(raw []byte) (any, []byte) {
 	object := map[string]any{}
 	if len(s.members) == 0 && s.values == nil {
-		eachMember(raw, func(name string, _ []byte) {
+		jsonscan.Members(raw, func(name string, _ []byte) {
 			if len(object) <= s.most { // one too many is enough to fail
 				object[name] = nil
 			}
@@ -98,7 +100,7 @@ func (s *shape) readObject(raw []byte) (any, []byte) {
 		return object, raw
 	}
 	texts := make(map[string][]byte, len(s.members))
-	eachMember(raw, func(name string, member []byte) {
+	jsonscan.Members(raw, func(name string, member []byte) {
 		of := s.members[name]
 		if of == nil && len(object) <= s.most {
 			of = s.values
@@ -127,7 +129,7 @@ func (s *shape) readArray(raw []byte) (any, []byte) {
 		return items, raw
 	}
 	clean := append(make([]byte, 0, len(raw)), '[')
-	eachItem(raw, func(item []byte) {
+	jsonscan.Items(raw, func(item []byte) {
 		if s.most > 0 && len(items) > s.most {
 			return // one too many is enough to fail
 		}
@@ -146,7 +148,7 @@ func (s *shape) eachUnknown(raw []byte, at []string, fn func(of *shape, place []
 	switch {
 	case s.free:
 	case raw[0] == '{' && s.closed:
-		eachMember(raw, func(name string, member []byte) {
+		jsonscan.Members(raw, func(name string, member []byte) {
 			place := append(slices.Clip(at), name)
 			if of := s.members[name]; of != nil {
 				of.eachUnknown(member, place, fn)
@@ -156,7 +158,7 @@ func (s *shape) eachUnknown(raw []byte, at []string, fn func(of *shape, place []
 		})
 	case raw[0] == '[' && s.items != nil:
 		n := 0
-		eachItem(raw, func(item []byte) {
+		jsonscan.Items(raw, func(item []byte) {
 			if s.most > 0 && n > s.most {
 				return // one too many is enough to fail
 			}

@@ -36,7 +36,7 @@ var Layers = []Layer{
 			"internal/page", "internal/privacy", "internal/problem", "internal/publicactions", "internal/publicid", "internal/ratelimit",
 			"internal/subscribers", "internal/telemetry", "internal/webhooks", "internal/widget",
 		}},
-		{"api/contract", "checks requests against `openapi.yaml`", []string{"internal/problem"}},
+		{"api/contract", "checks requests against `openapi.yaml`", []string{"internal/jsonscan", "internal/problem"}},
 		{"api/gen", "", nil},
 		{"internal/keyring", "remembers valid API keys for a moment", []string{"internal/access", "internal/change"}},
 		{"docs/api", "text of the API guide", nil},
@@ -53,7 +53,7 @@ var Layers = []Layer{
 		{"web/palette", "readable colours near an organization's colour", nil},
 		{"web/preview", "Open Graph pictures", []string{"web/palette"}},
 		// It knows operations only through the contract.
-		{"mcp", "18 agent tools at `/mcp`, and the bridge `earshot mcp`", []string{"api", "internal/problem"}},
+		{"mcp", "18 agent tools at `/mcp`, and the bridge `earshot mcp`", []string{"api", "internal/jsonscan", "internal/problem"}},
 	}},
 	{"Durable jobs", []Package{
 		{"workflows", "deterministic workflow code and wire names", []string{"activities", "internal/publicid"}},
@@ -157,6 +157,7 @@ var Layers = []Layer{
 		{"internal/clientaddr", "address of the client behind proxies", nil},
 		{"internal/etag", "ETags and conditional requests", nil},
 		{"internal/metadata", "`metadata` object of a contact", []string{"internal/problem"}},
+		{"internal/jsonscan", "splits valid JSON without copying it", nil},
 		{"internal/slug", "readable names in URLs", []string{"internal/problem"}},
 		{"internal/wordlist", "finds listed words in texts", nil},
 		{"internal/problem", "errors of callers, with codes", nil},
