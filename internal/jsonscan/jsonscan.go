@@ -1,4 +1,4 @@
-// Package jsonscan splits valid JSON into its parts without copying or decoding them.
+// Package jsonscan splits valid JSON into its parts without copying or decoding them. With other text it panics.
 package jsonscan
 
 import "encoding/json"
