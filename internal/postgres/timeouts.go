@@ -60,6 +60,7 @@ var unavailable = map[string]bool{
 	"57014": true,                               // a statement took too long
 	"25P03": true,                               // a transaction was idle for too long
 	"53300": true,                               // there are too many connections
+	"53100": true,                               // the disk is full
 	"57P01": true, "57P02": true, "57P03": true, // the server stops, crashed, or starts
 	readOnly: true, // it is a standby, or became one
 }

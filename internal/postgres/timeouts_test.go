@@ -79,6 +79,17 @@ func TestADatabaseThatIsAwayIsUnavailableAndOtherFaultsAreNot(t *testing.T) {
 	require.False(t, postgres.Unavailable(errors.New("anything else")))
 }
 
+func TestAFullDiskIsUnavailableBecauseNothingWasChanged(t *testing.T) {
+	t.Parallel()
+	s := serving(t, testkit.Database(t))
+	ctx := fixture.AllRows(t, s)
+	err := s.InTx(ctx, func(tx *db.Tx) error {
+		_, err := tx.ExecContext(ctx, "DO $$ BEGIN RAISE disk_full; END $$")
+		return err
+	})
+	require.True(t, postgres.Unavailable(err), "%v", err)
+}
+
 func TestATransactionWhoseTimeIsOverBeforeItsCommitIsKnownToHaveChangedNothing(t *testing.T) {
 	t.Parallel()
 	s := serving(t, testkit.Database(t))
