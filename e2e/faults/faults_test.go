@@ -64,7 +64,10 @@ func TestHostileReceiversAreSurvivedWithinTheBoundOfMemory(t *testing.T) {
 	dir, err := os.MkdirTemp("", "earshot-faults-") // short, and open to the user postgres
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	f, err := play(t.Context(), options{connections: 8, short: true, only: hostileReceivers}, dir, program(), t.Logf)
+	o := options{connections: 8, short: true, only: hostileReceivers}
+	chosen, err := o.plan()
+	require.NoError(t, err)
+	f, err := play(t.Context(), o, chosen, dir, program(), t.Logf)
 	require.NoError(t, err)
 	t.Log("\n" + f.text())
 	require.Empty(t, f.Violations)
@@ -73,6 +76,24 @@ func TestHostileReceiversAreSurvivedWithinTheBoundOfMemory(t *testing.T) {
 	if runtime.GOOS == "linux" {
 		require.Len(t, f.Hostile.Growth, 3, "an API and two workers")
 	}
+}
+
+func TestARunWithoutAPartIsRefused(t *testing.T) {
+	t.Parallel()
+	for name, o := range map[string]options{
+		"a name that no part has":           {only: "kickstart"},
+		"a part that needs production":      {only: "quickstart"},
+		"a pattern that is not well formed": {only: "("},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := o.plan()
+			require.ErrorContains(t, err, "-run")
+		})
+	}
+	kept, err := options{only: "^$", keep: true}.plan()
+	require.NoError(t, err, "a stack to look at")
+	require.Empty(t, kept)
 }
 
 func TestAProgramWithFailpointsRefusesOneThatItDoesNotKnow(t *testing.T) {

@@ -102,11 +102,13 @@ var parts = []part{
 	{"random", (*run).random, false},
 }
 
-// alone are the parts that have their own stack. They run first.
-var alone = []struct {
+// partAlone is a part that has its own stack. These parts run first.
+type partAlone struct {
 	name string
 	do   func(ctx context.Context, o options, dir, program string, f *figures, progress func(string, ...any)) error
-}{
+}
+
+var alone = []partAlone{
 	{hostileReceivers, onHostile},
 	{diskFull, onFullDisk},
 }
@@ -121,8 +123,42 @@ func names() (all []string) {
 	return all
 }
 
+// plan has the parts of a run.
+type plan struct {
+	alone []partAlone
+	parts []part
+}
+
+// plan returns the parts that -run chooses. It is an error if -run chooses none: such a run would
+// pass without a check.
+func (o options) plan() (chosen plan, err error) {
+	wanted, err := regexp.Compile(o.only)
+	if err != nil {
+		return plan{}, errors.Wrap(err, "read -run")
+	}
+	for _, p := range alone {
+		if wanted.MatchString(p.name) {
+			chosen.alone = append(chosen.alone, p)
+		}
+	}
+	for _, p := range parts {
+		if wanted.MatchString(p.name) && (o.production || !p.production) {
+			chosen.parts = append(chosen.parts, p)
+		}
+	}
+	if len(chosen.alone)+len(chosen.parts) == 0 && !o.keep {
+		return plan{}, errors.Errorf("-run %q chooses none of the parts %s; quickstart and rolling also need -production",
+			o.only, strings.Join(names(), ", "))
+	}
+	return chosen, nil
+}
+
 // harness builds the program and runs the parts.
 func harness(ctx context.Context, o options, progress func(string, ...any)) (found *figures, err error) {
+	chosen, err := o.plan()
+	if err != nil {
+		return nil, err
+	}
 	dir, err := os.MkdirTemp("", "earshot-faults-")
 	if err != nil {
 		return nil, errors.Wrap(err, "make a directory")
@@ -139,40 +175,32 @@ func harness(ctx context.Context, o options, progress func(string, ...any)) (fou
 	if err := build(ctx, program); err != nil {
 		return nil, err
 	}
-	return play(ctx, o, dir, program, progress)
+	return play(ctx, o, chosen, dir, program, progress)
 }
 
-// play runs the parts in a directory and returns the figures. An error means that the harness
-// itself failed. Faults of the service are violations in the figures.
-func play(ctx context.Context, o options, dir, program string, progress func(string, ...any)) (*figures, error) {
-	wanted, err := regexp.Compile(o.only)
-	if err != nil {
-		return nil, errors.Wrap(err, "read -run")
-	}
+// play runs the chosen parts in a directory and returns the figures. An error means that the
+// harness itself failed. Faults of the service are violations in the figures.
+func play(ctx context.Context, o options, chosen plan, dir, program string, progress func(string, ...any)) (*figures, error) {
 	// The user postgres needs access to the directories below.
 	if err := os.Chmod(dir, 0o711); err != nil {
 		return nil, errors.Wrap(err, "open the directory")
 	}
 	f := &figures{RetryDelays: retryDelays, KillEvery: o.killEvery, Kills: map[string]int{}}
-	for _, p := range alone {
-		if !wanted.MatchString(p.name) {
-			continue
-		}
+	for _, p := range chosen.alone {
 		if err := p.do(ctx, o, filepath.Join(dir, p.name), program, f, progress); err != nil {
 			return f, errors.Wrap(err, p.name)
 		}
 	}
-	return f, onStack(ctx, o, wanted, filepath.Join(dir, "stack"), program, f, progress)
+	if len(chosen.parts) == 0 && !o.keep {
+		return f, nil
+	}
+	return f, onStack(ctx, o, chosen.parts, filepath.Join(dir, "stack"), program, f, progress)
 }
 
 // onStack runs the parts that share a stack.
 func onStack(
-	ctx context.Context, o options, wanted *regexp.Regexp, dir, program string, f *figures, progress func(string, ...any),
+	ctx context.Context, o options, chosen []part, dir, program string, f *figures, progress func(string, ...any),
 ) (err error) {
-	chosen := o.parts(wanted)
-	if len(chosen) == 0 && !o.keep {
-		return nil
-	}
 	progress("starting Postgres, Temporal, the API and two workers")
 	r, err := open(ctx, o, dir, program, progress)
 	if err != nil {
@@ -213,16 +241,6 @@ func onStack(
 		<-ctx.Done()
 	}
 	return nil
-}
-
-// parts returns the chosen parts that share a stack.
-func (o options) parts(wanted *regexp.Regexp) (chosen []part) {
-	for _, p := range parts {
-		if wanted.MatchString(p.name) && (o.production || !p.production) {
-			chosen = append(chosen, p)
-		}
-	}
-	return chosen
 }
 
 // build compiles the program with failpoints.
