@@ -12,7 +12,7 @@ import (
 )
 
 func (s *server) ExportContact(ctx context.Context, r gen.ExportContactRequestObject) (gen.ExportContactResponseObject, error) {
-	exports := func(made privacy.Started) gen.ExportContact202JSONResponse {
+	exports := func(made privacy.SubjectRequest) gen.ExportContact202JSONResponse {
 		return gen.ExportContact202JSONResponse{Data: subjectRequest(made.SubjectRequest)}
 	}
 	id := publicid.Read[publicid.Contact](r.ContactID)
@@ -25,10 +25,12 @@ func (s *server) ExportContact(ctx context.Context, r gen.ExportContactRequestOb
 }
 
 // contactBefore is the GET of the contact of an export or an erasure.
-func contactBefore(made privacy.Started) gen.GetContact200JSONResponse { return foundContact(made.Of) }
+func contactBefore(made privacy.SubjectRequest) gen.GetContact200JSONResponse {
+	return foundContact(made.Of)
+}
 
 func (s *server) EraseContact(ctx context.Context, r gen.EraseContactRequestObject) (gen.EraseContactResponseObject, error) {
-	erases := func(made privacy.Started) gen.EraseContact202JSONResponse {
+	erases := func(made privacy.SubjectRequest) gen.EraseContact202JSONResponse {
 		return gen.EraseContact202JSONResponse{Data: subjectRequest(made.SubjectRequest)}
 	}
 	id := publicid.Read[publicid.Contact](r.ContactID)

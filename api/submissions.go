@@ -52,7 +52,7 @@ func (s *server) ApproveSubmission(ctx context.Context, r gen.ApproveSubmissionR
 	return approved(done), nil
 }
 
-func approved(done publicactions.Decided) gen.ApproveSubmission201JSONResponse {
+func approved(done publicactions.Decision) gen.ApproveSubmission201JSONResponse {
 	out := gen.ApprovedSubmission{Post: nullable.NewNullNullable[gen.Post](), Comment: nullable.NewNullNullable[gen.Comment]()}
 	if done.Comment != nil {
 		out.Comment.Set(comment(done.Comment))
@@ -63,7 +63,7 @@ func approved(done publicactions.Decided) gen.ApproveSubmission201JSONResponse {
 }
 
 // submissionBefore is the GET of a submission that is decided.
-func submissionBefore(done publicactions.Decided) gen.GetSubmission200JSONResponse {
+func submissionBefore(done publicactions.Decision) gen.GetSubmission200JSONResponse {
 	return foundSubmission(done.Submission)
 }
 
@@ -73,7 +73,7 @@ func (s *server) RejectSubmission(ctx context.Context, r gen.RejectSubmissionReq
 	if r.Params.AlsoFrom != nil {
 		also = publicactions.Also(*r.Params.AlsoFrom)
 	}
-	rejected := func(done publicactions.Decided) gen.RejectSubmission200JSONResponse {
+	rejected := func(done publicactions.Decision) gen.RejectSubmission200JSONResponse {
 		return gen.RejectSubmission200JSONResponse{Data: gen.RejectedSubmission{ID: id.String(), RejectedCount: done.Rejected}}
 	}
 	done, err := s.PublicActions.Reject(ctx, id, also, conditional(ctx, http.StatusOK, rejected, submissionBefore))

@@ -134,9 +134,9 @@ func (b *identifyRun) see(ctx context.Context) (known []*FoundContact, absent []
 		switch {
 		case f.Locked():
 			known = append(known, f)
-		case f.There && !f.Large && !b.c.Waits:
+		case f.Known && !f.Large && !b.c.Waits:
 			b.refuse(same, change.ErrHeld)
-		case f.There: // It is large, or it was deleted meanwhile.
+		case f.Known: // It is large, or it was deleted meanwhile.
 			b.refuse(same, postgres.ErrAgain)
 		default:
 			absent = append(absent, same[0])

@@ -28,8 +28,8 @@ var contactColumns = strings.Join(contact.Columns, ", ")
 type FoundContact struct {
 	db.Contact
 	Wanted string
-	// There is true if the contact exists. Large is true if it was skipped because of its metadata.
-	There bool
+	// Known is true if the contact exists. Large is true if it was skipped because of its metadata.
+	Known bool
 	Large bool
 }
 
@@ -51,7 +51,7 @@ func (f *FoundContact) Locked() bool { return !f.ID.IsZero() }
 // organization leads to all of its contacts.
 var seeContactsSQL = `
 WITH found AS (
-  SELECT w.external_user_id AS wanted, w.id IS NOT NULL AS there, coalesce(w.large, false) AS large, c.id AS locked FROM (
+  SELECT w.external_user_id AS wanted, w.id IS NOT NULL AS known, coalesce(w.large, false) AS large, c.id AS locked FROM (
     SELECT t.external_user_id, s.id, s.large FROM unnest((SELECT $2::text[])) t(external_user_id) LEFT JOIN LATERAL (
       SELECT id, $3 > 0 AND octet_length(metadata::text) > $3 AS large FROM contacts
       WHERE organization_id = $1 AND external_user_id = t.external_user_id LIMIT 1
@@ -66,7 +66,7 @@ WITH found AS (
   WHERE organization_id IS NOT DISTINCT FROM $1 AND id = ANY (ARRAY(SELECT locked FROM found))
   RETURNING ` + contactColumns + `
 )
-SELECT wanted, there, large, seen.* FROM found LEFT JOIN seen ON id = locked`
+SELECT wanted, known, large, seen.* FROM found LEFT JOIN seen ON id = locked`
 
 // SeeContacts finds contacts by their external ids, locks them in the order of their ids, and advances
 // the time at which they were last seen. The time never goes back, even if the clock of another
@@ -91,7 +91,7 @@ func scanFound(row pgx.CollectableRow) (*FoundContact, error) {
 	}
 	f := &FoundContact{}
 	into := make([]any, len(row.RawValues())) // pgx skips nil
-	into[0], into[1], into[2] = &f.Wanted, &f.There, &f.Large
+	into[0], into[1], into[2] = &f.Wanted, &f.Known, &f.Large
 	return f, row.Scan(into...)
 }
 

@@ -73,9 +73,9 @@ func TestContactsAreSeenAndLockedByTheirExternalIDs(t *testing.T) {
 		other.Contact.UpdateOne(held).SetName("Held").ExecX(ctx)
 		return s.InTx(ctx, func(tx *db.Tx) error {
 			found := lock(tx, true)
-			require.Equal(t, []bool{false, false}, []bool{found["nobody"].There, found["nobody"].Locked()})
-			require.Equal(t, []bool{true, true, false}, []bool{found["large"].There, found["large"].Large, found["large"].Locked()})
-			require.Equal(t, []bool{true, false, false}, []bool{found["held"].There, found["held"].Large, found["held"].Locked()})
+			require.Equal(t, []bool{false, false}, []bool{found["nobody"].Known, found["nobody"].Locked()})
+			require.Equal(t, []bool{true, true, false}, []bool{found["large"].Known, found["large"].Large, found["large"].Locked()})
+			require.Equal(t, []bool{true, false, false}, []bool{found["held"].Known, found["held"].Large, found["held"].Locked()})
 			var rows []map[string]any
 			for _, name := range []string{"bare", "full"} {
 				require.True(t, found[name].Locked())

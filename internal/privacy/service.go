@@ -58,25 +58,25 @@ func New(s *postgres.DB, changes *change.Runner, c *contacts.Service, secrets *s
 	return &Service{store: s, changes: changes, contacts: c, secrets: secrets}
 }
 
-// Started is an export or an erasure. Of is its contact before that, and only a precondition looks at
-// it.
-type Started struct {
+// SubjectRequest is an export or an erasure. Of is its contact before it began, which only a
+// precondition reads.
+type SubjectRequest struct {
 	*db.SubjectRequest
 	Of *contacts.ContactDetail
 }
 
 // checkIfMatch checks a locked contact against the request's precondition.
-func checkIfMatch(ctx context.Context, c *change.Change, q change.Request[Started], of *db.Contact) error {
-	return q.CheckIfMatchOf(c, func() (Started, error) {
+func checkIfMatch(ctx context.Context, c *change.Change, q change.Request[SubjectRequest], of *db.Contact) error {
+	return q.CheckIfMatchOf(c, func() (SubjectRequest, error) {
 		whole, err := contacts.Detail(ctx, c.Client(), of)
-		return Started{Of: whole}, err
+		return SubjectRequest{Of: whole}, err
 	})
 }
 
 // Export starts an export of all data about a contact. If an export of the contact is running, it
 // returns that one.
-func (s *Service) Export(ctx context.Context, id publicid.Contact, q change.Request[Started]) (Started, error) {
-	return change.Run(ctx, s.changes, q, func(c *change.Change) (started Started, err error) {
+func (s *Service) Export(ctx context.Context, id publicid.Contact, q change.Request[SubjectRequest]) (SubjectRequest, error) {
+	return change.Run(ctx, s.changes, q, func(c *change.Change) (started SubjectRequest, err error) {
 		if err := access.MustAdminister(ctx, c.APIKey); err != nil {
 			return started, err
 		}
@@ -104,8 +104,8 @@ func (s *Service) Export(ctx context.Context, id publicid.Contact, q change.Requ
 // Erase deletes a contact with the hashes of its address, the name of its guest and the records of its
 // exports. The workflow then erases the contact's data from events. If blank is set, it also blanks
 // the texts that the contact wrote.
-func (s *Service) Erase(ctx context.Context, id publicid.Contact, blank bool, q change.Request[Started]) (Started, error) {
-	return change.Run(ctx, s.changes, q, func(c *change.Change) (started Started, err error) {
+func (s *Service) Erase(ctx context.Context, id publicid.Contact, blank bool, q change.Request[SubjectRequest]) (SubjectRequest, error) {
+	return change.Run(ctx, s.changes, q, func(c *change.Change) (started SubjectRequest, err error) {
 		if err := access.MustAdminister(ctx, c.APIKey); err != nil {
 			return started, err
 		}

@@ -18,9 +18,9 @@ import (
 	"earshot/internal/seal"
 )
 
-// Decided is the result of an approval, or the number of rejected submissions. Submission is the one
+// Decision is the result of an approval, or the number of rejected submissions. Submission is the one
 // that was waiting, and only a precondition looks at it.
-type Decided struct {
+type Decision struct {
 	*Done
 	Rejected   int
 	Submission *db.Submission
@@ -30,8 +30,8 @@ type Decided struct {
 // records the events, and creates the contact of an author who has opted in. It also works while the
 // organization accepts nothing from the public. A missing submission is problem.NotFound. If the
 // board is no longer public, it is problem.Conflict.
-func (s *Service) Approve(ctx context.Context, id publicid.Submission, q change.Request[Decided]) (Decided, error) {
-	return change.Run(ctx, s.changes, q, func(c *change.Change) (done Decided, err error) {
+func (s *Service) Approve(ctx context.Context, id publicid.Submission, q change.Request[Decision]) (Decision, error) {
+	return change.Run(ctx, s.changes, q, func(c *change.Change) (done Decision, err error) {
 		row, err := onlySubmission(ctx, c.Submission.Query().Where(submission.ID(id)))
 		if err != nil {
 			return done, err
@@ -104,8 +104,8 @@ const (
 // Reject removes a submission, and all others of the same author or network if requested. It returns
 // the number of removed submissions. Only their lines of the audit trail remain. The network of a
 // submission is forgotten after store.NetworkRetention. A missing submission is problem.NotFound.
-func (s *Service) Reject(ctx context.Context, id publicid.Submission, also Also, q change.Request[Decided]) (Decided, error) {
-	return change.Run(ctx, s.changes, q, func(c *change.Change) (done Decided, err error) {
+func (s *Service) Reject(ctx context.Context, id publicid.Submission, also Also, q change.Request[Decision]) (Decision, error) {
+	return change.Run(ctx, s.changes, q, func(c *change.Change) (done Decision, err error) {
 		row, err := onlySubmission(ctx, c.Submission.Query().Where(submission.ID(id)))
 		if err != nil {
 			return done, err
@@ -144,10 +144,10 @@ func (s *Service) Reject(ctx context.Context, id publicid.Submission, also Also,
 
 // checkIfMatch locks a submission and checks it against the request's precondition, if it has one. A merge
 // may have moved the submission to another post since the use case began.
-func checkIfMatch(ctx context.Context, c *change.Change, q change.Request[Decided], id publicid.Submission) error {
-	return q.CheckIfMatchOf(c, func() (Decided, error) {
+func checkIfMatch(ctx context.Context, c *change.Change, q change.Request[Decision], id publicid.Submission) error {
+	return q.CheckIfMatchOf(c, func() (Decision, error) {
 		found, err := onlySubmission(ctx, c.Submission.Query().Where(submission.ID(id)).ForUpdate())
-		return Decided{Submission: found}, err
+		return Decision{Submission: found}, err
 	})
 }
 
