@@ -61,14 +61,17 @@ LONGEST = ./e2e ./workflows ./worker ./api
 # depend on all files. This is the checksum of all files (testkit.DependOnSources).
 SOURCES = { git ls-files -co --exclude-standard -z || find . -type f -not -path './.earshot/*' -print0; } 2>/dev/null | xargs -0 cksum 2>/dev/null | cksum
 
+# A new file in .earshot itself would change that directory, and tests that look at it would run again each time.
+RESULTS := .earshot/results/test.json
+
 # At the end gotestsum repeats the failed tests and their errors. Go doesn't run tests again if
 # it has their results for the same sources.
 define TESTS
 	@mkdir -p $(BIN) && go build -o $(BIN)/notrun ./internal/testkit/tier/notrun
-	@rm -f .earshot/test.json; code=0; EARSHOT_TEST_SOURCES=$$($(SOURCES)) $(BIN)/withstack $(INSTALLED) -without -- "$(GOTESTSUM)/gotestsum" --jsonfile .earshot/test.json --hide-summary skipped \
+	@mkdir -p $(dir $(RESULTS)) && rm -f $(RESULTS); code=0; EARSHOT_TEST_SOURCES=$$($(SOURCES)) $(BIN)/withstack $(INSTALLED) -without -- "$(GOTESTSUM)/gotestsum" --jsonfile $(RESULTS) --hide-summary skipped \
 		--format pkgname --format-hide-empty-pkg -- $(1) $(GOTEST) || code=$$?; \
-	test -f .earshot/test.json || exit $$code; echo && echo "The slowest tests:" && "$(GOTESTSUM)/gotestsum" tool slowest --jsonfile .earshot/test.json --num 10 --threshold 100ms; \
-	$(BIN)/notrun .earshot/test.json; exit $$code
+	test -f $(RESULTS) || exit $$code; echo && echo "The slowest tests:" && "$(GOTESTSUM)/gotestsum" tool slowest --jsonfile $(RESULTS) --num 10 --threshold 100ms; \
+	$(BIN)/notrun $(RESULTS); exit $$code
 endef
 test: withstack gotestsum ## run the tests during development, with their own Postgres and Temporal; PKG=./api/... RUN=TestHealth selects tests, INSTALL=1 installs the tools that they need
 	@$(if $(RUN)$(filter-out ./...,$(PKG)),,go test -C sdk/go -vet=off ./...)

@@ -1,7 +1,7 @@
 // Command notrun lists the tests that were skipped because a tool is missing, with the command that
 // installs it. It reads the output of `go test -json`:
 //
-//	notrun .earshot/test.json
+//	notrun .earshot/results/test.json
 //
 // The output also contains results from Go's cache.
 package main
