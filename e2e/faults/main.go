@@ -147,7 +147,7 @@ func (o options) plan() (chosen plan, err error) {
 		}
 	}
 	if len(chosen.alone)+len(chosen.parts) == 0 && !o.keep {
-		return plan{}, errors.Errorf("-run %q chooses none of the parts %s; quickstart and rolling also need -production",
+		return plan{}, errors.Errorf("-run %q chooses none of the parts %s; some of them need -production",
 			o.only, strings.Join(names(), ", "))
 	}
 	return chosen, nil

@@ -76,7 +76,7 @@ func Python(ctx context.Context) string {
 		if err != nil {
 			continue
 		}
-		if imports(ctx, path, modules...) {
+		if finds(ctx, path, modules...) {
 			return path
 		}
 		other = path
@@ -84,8 +84,9 @@ func Python(ctx context.Context) string {
 	return other
 }
 
-func imports(ctx context.Context, python string, modules ...string) bool {
-	// Importing the modules would take three seconds in all.
+// finds reports whether an interpreter has all of the modules.
+func finds(ctx context.Context, python string, modules ...string) bool {
+	// An import of all modules would take three seconds of each run of the tests.
 	const found = "import importlib.util, sys; sys.exit(not all(map(importlib.util.find_spec, sys.argv[1:])))"
 	cmd := exec.CommandContext(ctx, python, append([]string{"-c", found}, modules...)...)
 	cmd.Dir = os.TempDir() // a directory "build" where we are would count as the module
@@ -96,7 +97,7 @@ func imports(ctx context.Context, python string, modules ...string) bool {
 func (t Tool) Found(ctx context.Context) bool {
 	if module, is := strings.CutPrefix(t.Name, pythonPrefix); is {
 		python := Python(ctx)
-		return python != "" && imports(ctx, python, module)
+		return python != "" && finds(ctx, python, module)
 	}
 	if _, err := exec.LookPath(t.Name); err == nil {
 		return true
