@@ -279,9 +279,8 @@ func (_q *AttemptQuery) Clone() *AttemptQuery {
 		predicates:   append([]predicate.Attempt{}, _q.predicates...),
 		withDelivery: _q.withDelivery.Clone(),
 		// clone intermediate query.
-		sql:       _q.sql.Clone(),
-		path:      _q.path,
-		modifiers: append([]func(*sql.Selector){}, _q.modifiers...),
+		sql:  _q.sql.Clone(),
+		path: _q.path,
 	}
 }
 
@@ -554,12 +553,6 @@ func (_q *AttemptQuery) ForShare(opts ...sql.LockOption) *AttemptQuery {
 	return _q
 }
 
-// Modify adds a query modifier for attaching custom logic to queries.
-func (_q *AttemptQuery) Modify(modifiers ...func(s *sql.Selector)) *AttemptSelect {
-	_q.modifiers = append(_q.modifiers, modifiers...)
-	return _q.Select()
-}
-
 // AttemptGroupBy is the group-by builder for Attempt entities.
 type AttemptGroupBy struct {
 	selector
@@ -648,10 +641,4 @@ func (_s *AttemptSelect) sqlScan(ctx context.Context, root *AttemptQuery, v any)
 	}
 	defer rows.Close()
 	return sql.ScanSlice(rows, v)
-}
-
-// Modify adds a query modifier for attaching custom logic to queries.
-func (_s *AttemptSelect) Modify(modifiers ...func(s *sql.Selector)) *AttemptSelect {
-	_s.modifiers = append(_s.modifiers, modifiers...)
-	return _s
 }

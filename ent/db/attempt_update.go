@@ -17,9 +17,8 @@ import (
 // AttemptUpdate is the builder for updating Attempt entities.
 type AttemptUpdate struct {
 	config
-	hooks     []Hook
-	mutation  *AttemptMutation
-	modifiers []func(*sql.UpdateBuilder)
+	hooks    []Hook
+	mutation *AttemptMutation
 }
 
 // Where appends a list predicates to the AttemptUpdate builder.
@@ -68,12 +67,6 @@ func (_u *AttemptUpdate) check() error {
 	return nil
 }
 
-// Modify adds a statement modifier for attaching custom logic to the UPDATE statement.
-func (_u *AttemptUpdate) Modify(modifiers ...func(u *sql.UpdateBuilder)) *AttemptUpdate {
-	_u.modifiers = append(_u.modifiers, modifiers...)
-	return _u
-}
-
 func (_u *AttemptUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if err := _u.check(); err != nil {
 		return _node, err
@@ -95,7 +88,6 @@ func (_u *AttemptUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if _u.mutation.ErrorCleared() {
 		_spec.ClearField(attempt.FieldError, field.TypeString)
 	}
-	_spec.AddModifiers(_u.modifiers...)
 	if _node, err = sqlgraph.UpdateNodes(ctx, _u.driver, _spec); err != nil {
 		if _, ok := err.(*sqlgraph.NotFoundError); ok {
 			err = &NotFoundError{attempt.Label}
@@ -111,10 +103,9 @@ func (_u *AttemptUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 // AttemptUpdateOne is the builder for updating a single Attempt entity.
 type AttemptUpdateOne struct {
 	config
-	fields    []string
-	hooks     []Hook
-	mutation  *AttemptMutation
-	modifiers []func(*sql.UpdateBuilder)
+	fields   []string
+	hooks    []Hook
+	mutation *AttemptMutation
 }
 
 // Mutation returns the AttemptMutation object of the builder.
@@ -170,12 +161,6 @@ func (_u *AttemptUpdateOne) check() error {
 	return nil
 }
 
-// Modify adds a statement modifier for attaching custom logic to the UPDATE statement.
-func (_u *AttemptUpdateOne) Modify(modifiers ...func(u *sql.UpdateBuilder)) *AttemptUpdateOne {
-	_u.modifiers = append(_u.modifiers, modifiers...)
-	return _u
-}
-
 func (_u *AttemptUpdateOne) sqlSave(ctx context.Context) (_node *Attempt, err error) {
 	if err := _u.check(); err != nil {
 		return _node, err
@@ -214,7 +199,6 @@ func (_u *AttemptUpdateOne) sqlSave(ctx context.Context) (_node *Attempt, err er
 	if _u.mutation.ErrorCleared() {
 		_spec.ClearField(attempt.FieldError, field.TypeString)
 	}
-	_spec.AddModifiers(_u.modifiers...)
 	_node = &Attempt{config: _u.config}
 	_spec.Assign = _node.assignValues
 	_spec.ScanValues = _node.scanValues

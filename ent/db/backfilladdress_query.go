@@ -279,9 +279,8 @@ func (_q *BackfillAddressQuery) Clone() *BackfillAddressQuery {
 		predicates:   append([]predicate.BackfillAddress{}, _q.predicates...),
 		withBackfill: _q.withBackfill.Clone(),
 		// clone intermediate query.
-		sql:       _q.sql.Clone(),
-		path:      _q.path,
-		modifiers: append([]func(*sql.Selector){}, _q.modifiers...),
+		sql:  _q.sql.Clone(),
+		path: _q.path,
 	}
 }
 
@@ -554,12 +553,6 @@ func (_q *BackfillAddressQuery) ForShare(opts ...sql.LockOption) *BackfillAddres
 	return _q
 }
 
-// Modify adds a query modifier for attaching custom logic to queries.
-func (_q *BackfillAddressQuery) Modify(modifiers ...func(s *sql.Selector)) *BackfillAddressSelect {
-	_q.modifiers = append(_q.modifiers, modifiers...)
-	return _q.Select()
-}
-
 // BackfillAddressGroupBy is the group-by builder for BackfillAddress entities.
 type BackfillAddressGroupBy struct {
 	selector
@@ -648,10 +641,4 @@ func (_s *BackfillAddressSelect) sqlScan(ctx context.Context, root *BackfillAddr
 	}
 	defer rows.Close()
 	return sql.ScanSlice(rows, v)
-}
-
-// Modify adds a query modifier for attaching custom logic to queries.
-func (_s *BackfillAddressSelect) Modify(modifiers ...func(s *sql.Selector)) *BackfillAddressSelect {
-	_s.modifiers = append(_s.modifiers, modifiers...)
-	return _s
 }

@@ -17,9 +17,8 @@ import (
 // BackfillAddressUpdate is the builder for updating BackfillAddress entities.
 type BackfillAddressUpdate struct {
 	config
-	hooks     []Hook
-	mutation  *BackfillAddressMutation
-	modifiers []func(*sql.UpdateBuilder)
+	hooks    []Hook
+	mutation *BackfillAddressMutation
 }
 
 // Where appends a list predicates to the BackfillAddressUpdate builder.
@@ -68,12 +67,6 @@ func (_u *BackfillAddressUpdate) check() error {
 	return nil
 }
 
-// Modify adds a statement modifier for attaching custom logic to the UPDATE statement.
-func (_u *BackfillAddressUpdate) Modify(modifiers ...func(u *sql.UpdateBuilder)) *BackfillAddressUpdate {
-	_u.modifiers = append(_u.modifiers, modifiers...)
-	return _u
-}
-
 func (_u *BackfillAddressUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if err := _u.check(); err != nil {
 		return _node, err
@@ -86,7 +79,6 @@ func (_u *BackfillAddressUpdate) sqlSave(ctx context.Context) (_node int, err er
 			}
 		}
 	}
-	_spec.AddModifiers(_u.modifiers...)
 	if _node, err = sqlgraph.UpdateNodes(ctx, _u.driver, _spec); err != nil {
 		if _, ok := err.(*sqlgraph.NotFoundError); ok {
 			err = &NotFoundError{backfilladdress.Label}
@@ -102,10 +94,9 @@ func (_u *BackfillAddressUpdate) sqlSave(ctx context.Context) (_node int, err er
 // BackfillAddressUpdateOne is the builder for updating a single BackfillAddress entity.
 type BackfillAddressUpdateOne struct {
 	config
-	fields    []string
-	hooks     []Hook
-	mutation  *BackfillAddressMutation
-	modifiers []func(*sql.UpdateBuilder)
+	fields   []string
+	hooks    []Hook
+	mutation *BackfillAddressMutation
 }
 
 // Mutation returns the BackfillAddressMutation object of the builder.
@@ -161,12 +152,6 @@ func (_u *BackfillAddressUpdateOne) check() error {
 	return nil
 }
 
-// Modify adds a statement modifier for attaching custom logic to the UPDATE statement.
-func (_u *BackfillAddressUpdateOne) Modify(modifiers ...func(u *sql.UpdateBuilder)) *BackfillAddressUpdateOne {
-	_u.modifiers = append(_u.modifiers, modifiers...)
-	return _u
-}
-
 func (_u *BackfillAddressUpdateOne) sqlSave(ctx context.Context) (_node *BackfillAddress, err error) {
 	if err := _u.check(); err != nil {
 		return _node, err
@@ -196,7 +181,6 @@ func (_u *BackfillAddressUpdateOne) sqlSave(ctx context.Context) (_node *Backfil
 			}
 		}
 	}
-	_spec.AddModifiers(_u.modifiers...)
 	_node = &BackfillAddress{config: _u.config}
 	_spec.Assign = _node.assignValues
 	_spec.ScanValues = _node.scanValues

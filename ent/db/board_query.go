@@ -254,9 +254,8 @@ func (_q *BoardQuery) Clone() *BoardQuery {
 		inters:     append([]Interceptor{}, _q.inters...),
 		predicates: append([]predicate.Board{}, _q.predicates...),
 		// clone intermediate query.
-		sql:       _q.sql.Clone(),
-		path:      _q.path,
-		modifiers: append([]func(*sql.Selector){}, _q.modifiers...),
+		sql:  _q.sql.Clone(),
+		path: _q.path,
 	}
 }
 
@@ -475,12 +474,6 @@ func (_q *BoardQuery) ForShare(opts ...sql.LockOption) *BoardQuery {
 	return _q
 }
 
-// Modify adds a query modifier for attaching custom logic to queries.
-func (_q *BoardQuery) Modify(modifiers ...func(s *sql.Selector)) *BoardSelect {
-	_q.modifiers = append(_q.modifiers, modifiers...)
-	return _q.Select()
-}
-
 // BoardGroupBy is the group-by builder for Board entities.
 type BoardGroupBy struct {
 	selector
@@ -569,10 +562,4 @@ func (_s *BoardSelect) sqlScan(ctx context.Context, root *BoardQuery, v any) err
 	}
 	defer rows.Close()
 	return sql.ScanSlice(rows, v)
-}
-
-// Modify adds a query modifier for attaching custom logic to queries.
-func (_s *BoardSelect) Modify(modifiers ...func(s *sql.Selector)) *BoardSelect {
-	_s.modifiers = append(_s.modifiers, modifiers...)
-	return _s
 }

@@ -18,9 +18,8 @@ import (
 // BoardUpdate is the builder for updating Board entities.
 type BoardUpdate struct {
 	config
-	hooks     []Hook
-	mutation  *BoardMutation
-	modifiers []func(*sql.UpdateBuilder)
+	hooks    []Hook
+	mutation *BoardMutation
 }
 
 // Where appends a list predicates to the BoardUpdate builder.
@@ -173,12 +172,6 @@ func (_u *BoardUpdate) ExecX(ctx context.Context) {
 	}
 }
 
-// Modify adds a statement modifier for attaching custom logic to the UPDATE statement.
-func (_u *BoardUpdate) Modify(modifiers ...func(u *sql.UpdateBuilder)) *BoardUpdate {
-	_u.modifiers = append(_u.modifiers, modifiers...)
-	return _u
-}
-
 func (_u *BoardUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	_spec := sqlgraph.NewUpdateSpec(board.Table, board.Columns, sqlgraph.NewFieldSpec(board.FieldID, field.TypeUUID))
 	if ps := _u.mutation.predicates; len(ps) > 0 {
@@ -212,7 +205,6 @@ func (_u *BoardUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if value, ok := _u.mutation.Moderated(); ok {
 		_spec.SetField(board.FieldModerated, field.TypeBool, value)
 	}
-	_spec.AddModifiers(_u.modifiers...)
 	if _node, err = sqlgraph.UpdateNodes(ctx, _u.driver, _spec); err != nil {
 		if _, ok := err.(*sqlgraph.NotFoundError); ok {
 			err = &NotFoundError{board.Label}
@@ -228,10 +220,9 @@ func (_u *BoardUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 // BoardUpdateOne is the builder for updating a single Board entity.
 type BoardUpdateOne struct {
 	config
-	fields    []string
-	hooks     []Hook
-	mutation  *BoardMutation
-	modifiers []func(*sql.UpdateBuilder)
+	fields   []string
+	hooks    []Hook
+	mutation *BoardMutation
 }
 
 // SetUpdatedAt sets the "updated_at" field.
@@ -391,12 +382,6 @@ func (_u *BoardUpdateOne) ExecX(ctx context.Context) {
 	}
 }
 
-// Modify adds a statement modifier for attaching custom logic to the UPDATE statement.
-func (_u *BoardUpdateOne) Modify(modifiers ...func(u *sql.UpdateBuilder)) *BoardUpdateOne {
-	_u.modifiers = append(_u.modifiers, modifiers...)
-	return _u
-}
-
 func (_u *BoardUpdateOne) sqlSave(ctx context.Context) (_node *Board, err error) {
 	_spec := sqlgraph.NewUpdateSpec(board.Table, board.Columns, sqlgraph.NewFieldSpec(board.FieldID, field.TypeUUID))
 	id, ok := _u.mutation.ID()
@@ -447,7 +432,6 @@ func (_u *BoardUpdateOne) sqlSave(ctx context.Context) (_node *Board, err error)
 	if value, ok := _u.mutation.Moderated(); ok {
 		_spec.SetField(board.FieldModerated, field.TypeBool, value)
 	}
-	_spec.AddModifiers(_u.modifiers...)
 	_node = &Board{config: _u.config}
 	_spec.Assign = _node.assignValues
 	_spec.ScanValues = _node.scanValues

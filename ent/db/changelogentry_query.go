@@ -279,9 +279,8 @@ func (_q *ChangelogEntryQuery) Clone() *ChangelogEntryQuery {
 		predicates: append([]predicate.ChangelogEntry{}, _q.predicates...),
 		withBoard:  _q.withBoard.Clone(),
 		// clone intermediate query.
-		sql:       _q.sql.Clone(),
-		path:      _q.path,
-		modifiers: append([]func(*sql.Selector){}, _q.modifiers...),
+		sql:  _q.sql.Clone(),
+		path: _q.path,
 	}
 }
 
@@ -554,12 +553,6 @@ func (_q *ChangelogEntryQuery) ForShare(opts ...sql.LockOption) *ChangelogEntryQ
 	return _q
 }
 
-// Modify adds a query modifier for attaching custom logic to queries.
-func (_q *ChangelogEntryQuery) Modify(modifiers ...func(s *sql.Selector)) *ChangelogEntrySelect {
-	_q.modifiers = append(_q.modifiers, modifiers...)
-	return _q.Select()
-}
-
 // ChangelogEntryGroupBy is the group-by builder for ChangelogEntry entities.
 type ChangelogEntryGroupBy struct {
 	selector
@@ -648,10 +641,4 @@ func (_s *ChangelogEntrySelect) sqlScan(ctx context.Context, root *ChangelogEntr
 	}
 	defer rows.Close()
 	return sql.ScanSlice(rows, v)
-}
-
-// Modify adds a query modifier for attaching custom logic to queries.
-func (_s *ChangelogEntrySelect) Modify(modifiers ...func(s *sql.Selector)) *ChangelogEntrySelect {
-	_s.modifiers = append(_s.modifiers, modifiers...)
-	return _s
 }

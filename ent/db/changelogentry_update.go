@@ -20,9 +20,8 @@ import (
 // ChangelogEntryUpdate is the builder for updating ChangelogEntry entities.
 type ChangelogEntryUpdate struct {
 	config
-	hooks     []Hook
-	mutation  *ChangelogEntryMutation
-	modifiers []func(*sql.UpdateBuilder)
+	hooks    []Hook
+	mutation *ChangelogEntryMutation
 }
 
 // Where appends a list predicates to the ChangelogEntryUpdate builder.
@@ -204,12 +203,6 @@ func (_u *ChangelogEntryUpdate) check() error {
 	return nil
 }
 
-// Modify adds a statement modifier for attaching custom logic to the UPDATE statement.
-func (_u *ChangelogEntryUpdate) Modify(modifiers ...func(u *sql.UpdateBuilder)) *ChangelogEntryUpdate {
-	_u.modifiers = append(_u.modifiers, modifiers...)
-	return _u
-}
-
 func (_u *ChangelogEntryUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if err := _u.check(); err != nil {
 		return _node, err
@@ -260,7 +253,6 @@ func (_u *ChangelogEntryUpdate) sqlSave(ctx context.Context) (_node int, err err
 	if value, ok := _u.mutation.State(); ok {
 		_spec.SetField(changelogentry.FieldState, field.TypeEnum, value)
 	}
-	_spec.AddModifiers(_u.modifiers...)
 	if _node, err = sqlgraph.UpdateNodes(ctx, _u.driver, _spec); err != nil {
 		if _, ok := err.(*sqlgraph.NotFoundError); ok {
 			err = &NotFoundError{changelogentry.Label}
@@ -276,10 +268,9 @@ func (_u *ChangelogEntryUpdate) sqlSave(ctx context.Context) (_node int, err err
 // ChangelogEntryUpdateOne is the builder for updating a single ChangelogEntry entity.
 type ChangelogEntryUpdateOne struct {
 	config
-	fields    []string
-	hooks     []Hook
-	mutation  *ChangelogEntryMutation
-	modifiers []func(*sql.UpdateBuilder)
+	fields   []string
+	hooks    []Hook
+	mutation *ChangelogEntryMutation
 }
 
 // SetUpdatedAt sets the "updated_at" field.
@@ -468,12 +459,6 @@ func (_u *ChangelogEntryUpdateOne) check() error {
 	return nil
 }
 
-// Modify adds a statement modifier for attaching custom logic to the UPDATE statement.
-func (_u *ChangelogEntryUpdateOne) Modify(modifiers ...func(u *sql.UpdateBuilder)) *ChangelogEntryUpdateOne {
-	_u.modifiers = append(_u.modifiers, modifiers...)
-	return _u
-}
-
 func (_u *ChangelogEntryUpdateOne) sqlSave(ctx context.Context) (_node *ChangelogEntry, err error) {
 	if err := _u.check(); err != nil {
 		return _node, err
@@ -541,7 +526,6 @@ func (_u *ChangelogEntryUpdateOne) sqlSave(ctx context.Context) (_node *Changelo
 	if value, ok := _u.mutation.State(); ok {
 		_spec.SetField(changelogentry.FieldState, field.TypeEnum, value)
 	}
-	_spec.AddModifiers(_u.modifiers...)
 	_node = &ChangelogEntry{config: _u.config}
 	_spec.Assign = _node.assignValues
 	_spec.ScanValues = _node.scanValues

@@ -305,9 +305,8 @@ func (_q *ChangelogLinkQuery) Clone() *ChangelogLinkQuery {
 		withEntry:  _q.withEntry.Clone(),
 		withPost:   _q.withPost.Clone(),
 		// clone intermediate query.
-		sql:       _q.sql.Clone(),
-		path:      _q.path,
-		modifiers: append([]func(*sql.Selector){}, _q.modifiers...),
+		sql:  _q.sql.Clone(),
+		path: _q.path,
 	}
 }
 
@@ -630,12 +629,6 @@ func (_q *ChangelogLinkQuery) ForShare(opts ...sql.LockOption) *ChangelogLinkQue
 	return _q
 }
 
-// Modify adds a query modifier for attaching custom logic to queries.
-func (_q *ChangelogLinkQuery) Modify(modifiers ...func(s *sql.Selector)) *ChangelogLinkSelect {
-	_q.modifiers = append(_q.modifiers, modifiers...)
-	return _q.Select()
-}
-
 // ChangelogLinkGroupBy is the group-by builder for ChangelogLink entities.
 type ChangelogLinkGroupBy struct {
 	selector
@@ -724,10 +717,4 @@ func (_s *ChangelogLinkSelect) sqlScan(ctx context.Context, root *ChangelogLinkQ
 	}
 	defer rows.Close()
 	return sql.ScanSlice(rows, v)
-}
-
-// Modify adds a query modifier for attaching custom logic to queries.
-func (_s *ChangelogLinkSelect) Modify(modifiers ...func(s *sql.Selector)) *ChangelogLinkSelect {
-	_s.modifiers = append(_s.modifiers, modifiers...)
-	return _s
 }

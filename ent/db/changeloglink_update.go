@@ -17,9 +17,8 @@ import (
 // ChangelogLinkUpdate is the builder for updating ChangelogLink entities.
 type ChangelogLinkUpdate struct {
 	config
-	hooks     []Hook
-	mutation  *ChangelogLinkMutation
-	modifiers []func(*sql.UpdateBuilder)
+	hooks    []Hook
+	mutation *ChangelogLinkMutation
 }
 
 // Where appends a list predicates to the ChangelogLinkUpdate builder.
@@ -71,12 +70,6 @@ func (_u *ChangelogLinkUpdate) check() error {
 	return nil
 }
 
-// Modify adds a statement modifier for attaching custom logic to the UPDATE statement.
-func (_u *ChangelogLinkUpdate) Modify(modifiers ...func(u *sql.UpdateBuilder)) *ChangelogLinkUpdate {
-	_u.modifiers = append(_u.modifiers, modifiers...)
-	return _u
-}
-
 func (_u *ChangelogLinkUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if err := _u.check(); err != nil {
 		return _node, err
@@ -89,7 +82,6 @@ func (_u *ChangelogLinkUpdate) sqlSave(ctx context.Context) (_node int, err erro
 			}
 		}
 	}
-	_spec.AddModifiers(_u.modifiers...)
 	if _node, err = sqlgraph.UpdateNodes(ctx, _u.driver, _spec); err != nil {
 		if _, ok := err.(*sqlgraph.NotFoundError); ok {
 			err = &NotFoundError{changeloglink.Label}
@@ -105,10 +97,9 @@ func (_u *ChangelogLinkUpdate) sqlSave(ctx context.Context) (_node int, err erro
 // ChangelogLinkUpdateOne is the builder for updating a single ChangelogLink entity.
 type ChangelogLinkUpdateOne struct {
 	config
-	fields    []string
-	hooks     []Hook
-	mutation  *ChangelogLinkMutation
-	modifiers []func(*sql.UpdateBuilder)
+	fields   []string
+	hooks    []Hook
+	mutation *ChangelogLinkMutation
 }
 
 // Mutation returns the ChangelogLinkMutation object of the builder.
@@ -167,12 +158,6 @@ func (_u *ChangelogLinkUpdateOne) check() error {
 	return nil
 }
 
-// Modify adds a statement modifier for attaching custom logic to the UPDATE statement.
-func (_u *ChangelogLinkUpdateOne) Modify(modifiers ...func(u *sql.UpdateBuilder)) *ChangelogLinkUpdateOne {
-	_u.modifiers = append(_u.modifiers, modifiers...)
-	return _u
-}
-
 func (_u *ChangelogLinkUpdateOne) sqlSave(ctx context.Context) (_node *ChangelogLink, err error) {
 	if err := _u.check(); err != nil {
 		return _node, err
@@ -202,7 +187,6 @@ func (_u *ChangelogLinkUpdateOne) sqlSave(ctx context.Context) (_node *Changelog
 			}
 		}
 	}
-	_spec.AddModifiers(_u.modifiers...)
 	_node = &ChangelogLink{config: _u.config}
 	_spec.Assign = _node.assignValues
 	_spec.ScanValues = _node.scanValues

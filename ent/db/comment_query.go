@@ -329,9 +329,8 @@ func (_q *CommentQuery) Clone() *CommentQuery {
 		withContact: _q.withContact.Clone(),
 		withAuthor:  _q.withAuthor.Clone(),
 		// clone intermediate query.
-		sql:       _q.sql.Clone(),
-		path:      _q.path,
-		modifiers: append([]func(*sql.Selector){}, _q.modifiers...),
+		sql:  _q.sql.Clone(),
+		path: _q.path,
 	}
 }
 
@@ -710,12 +709,6 @@ func (_q *CommentQuery) ForShare(opts ...sql.LockOption) *CommentQuery {
 	return _q
 }
 
-// Modify adds a query modifier for attaching custom logic to queries.
-func (_q *CommentQuery) Modify(modifiers ...func(s *sql.Selector)) *CommentSelect {
-	_q.modifiers = append(_q.modifiers, modifiers...)
-	return _q.Select()
-}
-
 // CommentGroupBy is the group-by builder for Comment entities.
 type CommentGroupBy struct {
 	selector
@@ -804,10 +797,4 @@ func (_s *CommentSelect) sqlScan(ctx context.Context, root *CommentQuery, v any)
 	}
 	defer rows.Close()
 	return sql.ScanSlice(rows, v)
-}
-
-// Modify adds a query modifier for attaching custom logic to queries.
-func (_s *CommentSelect) Modify(modifiers ...func(s *sql.Selector)) *CommentSelect {
-	_s.modifiers = append(_s.modifiers, modifiers...)
-	return _s
 }

@@ -254,9 +254,8 @@ func (_q *ContactQuery) Clone() *ContactQuery {
 		inters:     append([]Interceptor{}, _q.inters...),
 		predicates: append([]predicate.Contact{}, _q.predicates...),
 		// clone intermediate query.
-		sql:       _q.sql.Clone(),
-		path:      _q.path,
-		modifiers: append([]func(*sql.Selector){}, _q.modifiers...),
+		sql:  _q.sql.Clone(),
+		path: _q.path,
 	}
 }
 
@@ -475,12 +474,6 @@ func (_q *ContactQuery) ForShare(opts ...sql.LockOption) *ContactQuery {
 	return _q
 }
 
-// Modify adds a query modifier for attaching custom logic to queries.
-func (_q *ContactQuery) Modify(modifiers ...func(s *sql.Selector)) *ContactSelect {
-	_q.modifiers = append(_q.modifiers, modifiers...)
-	return _q.Select()
-}
-
 // ContactGroupBy is the group-by builder for Contact entities.
 type ContactGroupBy struct {
 	selector
@@ -569,10 +562,4 @@ func (_s *ContactSelect) sqlScan(ctx context.Context, root *ContactQuery, v any)
 	}
 	defer rows.Close()
 	return sql.ScanSlice(rows, v)
-}
-
-// Modify adds a query modifier for attaching custom logic to queries.
-func (_s *ContactSelect) Modify(modifiers ...func(s *sql.Selector)) *ContactSelect {
-	_s.modifiers = append(_s.modifiers, modifiers...)
-	return _s
 }

@@ -254,9 +254,8 @@ func (_q *ContactBackfillQuery) Clone() *ContactBackfillQuery {
 		inters:     append([]Interceptor{}, _q.inters...),
 		predicates: append([]predicate.ContactBackfill{}, _q.predicates...),
 		// clone intermediate query.
-		sql:       _q.sql.Clone(),
-		path:      _q.path,
-		modifiers: append([]func(*sql.Selector){}, _q.modifiers...),
+		sql:  _q.sql.Clone(),
+		path: _q.path,
 	}
 }
 
@@ -475,12 +474,6 @@ func (_q *ContactBackfillQuery) ForShare(opts ...sql.LockOption) *ContactBackfil
 	return _q
 }
 
-// Modify adds a query modifier for attaching custom logic to queries.
-func (_q *ContactBackfillQuery) Modify(modifiers ...func(s *sql.Selector)) *ContactBackfillSelect {
-	_q.modifiers = append(_q.modifiers, modifiers...)
-	return _q.Select()
-}
-
 // ContactBackfillGroupBy is the group-by builder for ContactBackfill entities.
 type ContactBackfillGroupBy struct {
 	selector
@@ -569,10 +562,4 @@ func (_s *ContactBackfillSelect) sqlScan(ctx context.Context, root *ContactBackf
 	}
 	defer rows.Close()
 	return sql.ScanSlice(rows, v)
-}
-
-// Modify adds a query modifier for attaching custom logic to queries.
-func (_s *ContactBackfillSelect) Modify(modifiers ...func(s *sql.Selector)) *ContactBackfillSelect {
-	_s.modifiers = append(_s.modifiers, modifiers...)
-	return _s
 }

@@ -18,9 +18,8 @@ import (
 // ContactBackfillUpdate is the builder for updating ContactBackfill entities.
 type ContactBackfillUpdate struct {
 	config
-	hooks     []Hook
-	mutation  *ContactBackfillMutation
-	modifiers []func(*sql.UpdateBuilder)
+	hooks    []Hook
+	mutation *ContactBackfillMutation
 }
 
 // Where appends a list predicates to the ContactBackfillUpdate builder.
@@ -168,12 +167,6 @@ func (_u *ContactBackfillUpdate) check() error {
 	return nil
 }
 
-// Modify adds a statement modifier for attaching custom logic to the UPDATE statement.
-func (_u *ContactBackfillUpdate) Modify(modifiers ...func(u *sql.UpdateBuilder)) *ContactBackfillUpdate {
-	_u.modifiers = append(_u.modifiers, modifiers...)
-	return _u
-}
-
 func (_u *ContactBackfillUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if err := _u.check(); err != nil {
 		return _node, err
@@ -213,7 +206,6 @@ func (_u *ContactBackfillUpdate) sqlSave(ctx context.Context) (_node int, err er
 	if _u.mutation.FinishedAtCleared() {
 		_spec.ClearField(contactbackfill.FieldFinishedAt, field.TypeTime)
 	}
-	_spec.AddModifiers(_u.modifiers...)
 	if _node, err = sqlgraph.UpdateNodes(ctx, _u.driver, _spec); err != nil {
 		if _, ok := err.(*sqlgraph.NotFoundError); ok {
 			err = &NotFoundError{contactbackfill.Label}
@@ -229,10 +221,9 @@ func (_u *ContactBackfillUpdate) sqlSave(ctx context.Context) (_node int, err er
 // ContactBackfillUpdateOne is the builder for updating a single ContactBackfill entity.
 type ContactBackfillUpdateOne struct {
 	config
-	fields    []string
-	hooks     []Hook
-	mutation  *ContactBackfillMutation
-	modifiers []func(*sql.UpdateBuilder)
+	fields   []string
+	hooks    []Hook
+	mutation *ContactBackfillMutation
 }
 
 // SetStatus sets the "status" field.
@@ -387,12 +378,6 @@ func (_u *ContactBackfillUpdateOne) check() error {
 	return nil
 }
 
-// Modify adds a statement modifier for attaching custom logic to the UPDATE statement.
-func (_u *ContactBackfillUpdateOne) Modify(modifiers ...func(u *sql.UpdateBuilder)) *ContactBackfillUpdateOne {
-	_u.modifiers = append(_u.modifiers, modifiers...)
-	return _u
-}
-
 func (_u *ContactBackfillUpdateOne) sqlSave(ctx context.Context) (_node *ContactBackfill, err error) {
 	if err := _u.check(); err != nil {
 		return _node, err
@@ -449,7 +434,6 @@ func (_u *ContactBackfillUpdateOne) sqlSave(ctx context.Context) (_node *Contact
 	if _u.mutation.FinishedAtCleared() {
 		_spec.ClearField(contactbackfill.FieldFinishedAt, field.TypeTime)
 	}
-	_spec.AddModifiers(_u.modifiers...)
 	_node = &ContactBackfill{config: _u.config}
 	_spec.Assign = _node.assignValues
 	_spec.ScanValues = _node.scanValues

@@ -304,9 +304,8 @@ func (_q *DeliveryQuery) Clone() *DeliveryQuery {
 		withWebhook: _q.withWebhook.Clone(),
 		withEvent:   _q.withEvent.Clone(),
 		// clone intermediate query.
-		sql:       _q.sql.Clone(),
-		path:      _q.path,
-		modifiers: append([]func(*sql.Selector){}, _q.modifiers...),
+		sql:  _q.sql.Clone(),
+		path: _q.path,
 	}
 }
 
@@ -629,12 +628,6 @@ func (_q *DeliveryQuery) ForShare(opts ...sql.LockOption) *DeliveryQuery {
 	return _q
 }
 
-// Modify adds a query modifier for attaching custom logic to queries.
-func (_q *DeliveryQuery) Modify(modifiers ...func(s *sql.Selector)) *DeliverySelect {
-	_q.modifiers = append(_q.modifiers, modifiers...)
-	return _q.Select()
-}
-
 // DeliveryGroupBy is the group-by builder for Delivery entities.
 type DeliveryGroupBy struct {
 	selector
@@ -723,10 +716,4 @@ func (_s *DeliverySelect) sqlScan(ctx context.Context, root *DeliveryQuery, v an
 	}
 	defer rows.Close()
 	return sql.ScanSlice(rows, v)
-}
-
-// Modify adds a query modifier for attaching custom logic to queries.
-func (_s *DeliverySelect) Modify(modifiers ...func(s *sql.Selector)) *DeliverySelect {
-	_s.modifiers = append(_s.modifiers, modifiers...)
-	return _s
 }

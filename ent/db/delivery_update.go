@@ -18,9 +18,8 @@ import (
 // DeliveryUpdate is the builder for updating Delivery entities.
 type DeliveryUpdate struct {
 	config
-	hooks     []Hook
-	mutation  *DeliveryMutation
-	modifiers []func(*sql.UpdateBuilder)
+	hooks    []Hook
+	mutation *DeliveryMutation
 }
 
 // Where appends a list predicates to the DeliveryUpdate builder.
@@ -347,12 +346,6 @@ func (_u *DeliveryUpdate) check() error {
 	return nil
 }
 
-// Modify adds a statement modifier for attaching custom logic to the UPDATE statement.
-func (_u *DeliveryUpdate) Modify(modifiers ...func(u *sql.UpdateBuilder)) *DeliveryUpdate {
-	_u.modifiers = append(_u.modifiers, modifiers...)
-	return _u
-}
-
 func (_u *DeliveryUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if err := _u.check(); err != nil {
 		return _node, err
@@ -449,7 +442,6 @@ func (_u *DeliveryUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if _u.mutation.LeaseUntilCleared() {
 		_spec.ClearField(delivery.FieldLeaseUntil, field.TypeTime)
 	}
-	_spec.AddModifiers(_u.modifiers...)
 	if _node, err = sqlgraph.UpdateNodes(ctx, _u.driver, _spec); err != nil {
 		if _, ok := err.(*sqlgraph.NotFoundError); ok {
 			err = &NotFoundError{delivery.Label}
@@ -465,10 +457,9 @@ func (_u *DeliveryUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 // DeliveryUpdateOne is the builder for updating a single Delivery entity.
 type DeliveryUpdateOne struct {
 	config
-	fields    []string
-	hooks     []Hook
-	mutation  *DeliveryMutation
-	modifiers []func(*sql.UpdateBuilder)
+	fields   []string
+	hooks    []Hook
+	mutation *DeliveryMutation
 }
 
 // SetStatus sets the "status" field.
@@ -802,12 +793,6 @@ func (_u *DeliveryUpdateOne) check() error {
 	return nil
 }
 
-// Modify adds a statement modifier for attaching custom logic to the UPDATE statement.
-func (_u *DeliveryUpdateOne) Modify(modifiers ...func(u *sql.UpdateBuilder)) *DeliveryUpdateOne {
-	_u.modifiers = append(_u.modifiers, modifiers...)
-	return _u
-}
-
 func (_u *DeliveryUpdateOne) sqlSave(ctx context.Context) (_node *Delivery, err error) {
 	if err := _u.check(); err != nil {
 		return _node, err
@@ -921,7 +906,6 @@ func (_u *DeliveryUpdateOne) sqlSave(ctx context.Context) (_node *Delivery, err 
 	if _u.mutation.LeaseUntilCleared() {
 		_spec.ClearField(delivery.FieldLeaseUntil, field.TypeTime)
 	}
-	_spec.AddModifiers(_u.modifiers...)
 	_node = &Delivery{config: _u.config}
 	_spec.Assign = _node.assignValues
 	_spec.ScanValues = _node.scanValues

@@ -254,9 +254,8 @@ func (_q *InteractionQuery) Clone() *InteractionQuery {
 		inters:     append([]Interceptor{}, _q.inters...),
 		predicates: append([]predicate.Interaction{}, _q.predicates...),
 		// clone intermediate query.
-		sql:       _q.sql.Clone(),
-		path:      _q.path,
-		modifiers: append([]func(*sql.Selector){}, _q.modifiers...),
+		sql:  _q.sql.Clone(),
+		path: _q.path,
 	}
 }
 
@@ -475,12 +474,6 @@ func (_q *InteractionQuery) ForShare(opts ...sql.LockOption) *InteractionQuery {
 	return _q
 }
 
-// Modify adds a query modifier for attaching custom logic to queries.
-func (_q *InteractionQuery) Modify(modifiers ...func(s *sql.Selector)) *InteractionSelect {
-	_q.modifiers = append(_q.modifiers, modifiers...)
-	return _q.Select()
-}
-
 // InteractionGroupBy is the group-by builder for Interaction entities.
 type InteractionGroupBy struct {
 	selector
@@ -569,10 +562,4 @@ func (_s *InteractionSelect) sqlScan(ctx context.Context, root *InteractionQuery
 	}
 	defer rows.Close()
 	return sql.ScanSlice(rows, v)
-}
-
-// Modify adds a query modifier for attaching custom logic to queries.
-func (_s *InteractionSelect) Modify(modifiers ...func(s *sql.Selector)) *InteractionSelect {
-	_s.modifiers = append(_s.modifiers, modifiers...)
-	return _s
 }

@@ -18,9 +18,8 @@ import (
 // InteractionUpdate is the builder for updating Interaction entities.
 type InteractionUpdate struct {
 	config
-	hooks     []Hook
-	mutation  *InteractionMutation
-	modifiers []func(*sql.UpdateBuilder)
+	hooks    []Hook
+	mutation *InteractionMutation
 }
 
 // Where appends a list predicates to the InteractionUpdate builder.
@@ -75,12 +74,6 @@ func (_u *InteractionUpdate) ExecX(ctx context.Context) {
 	}
 }
 
-// Modify adds a statement modifier for attaching custom logic to the UPDATE statement.
-func (_u *InteractionUpdate) Modify(modifiers ...func(u *sql.UpdateBuilder)) *InteractionUpdate {
-	_u.modifiers = append(_u.modifiers, modifiers...)
-	return _u
-}
-
 func (_u *InteractionUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	_spec := sqlgraph.NewUpdateSpec(interaction.Table, interaction.Columns, sqlgraph.NewFieldSpec(interaction.FieldID, field.TypeUUID))
 	if ps := _u.mutation.predicates; len(ps) > 0 {
@@ -93,7 +86,6 @@ func (_u *InteractionUpdate) sqlSave(ctx context.Context) (_node int, err error)
 	if value, ok := _u.mutation.DueAt(); ok {
 		_spec.SetField(interaction.FieldDueAt, field.TypeTime, value)
 	}
-	_spec.AddModifiers(_u.modifiers...)
 	if _node, err = sqlgraph.UpdateNodes(ctx, _u.driver, _spec); err != nil {
 		if _, ok := err.(*sqlgraph.NotFoundError); ok {
 			err = &NotFoundError{interaction.Label}
@@ -109,10 +101,9 @@ func (_u *InteractionUpdate) sqlSave(ctx context.Context) (_node int, err error)
 // InteractionUpdateOne is the builder for updating a single Interaction entity.
 type InteractionUpdateOne struct {
 	config
-	fields    []string
-	hooks     []Hook
-	mutation  *InteractionMutation
-	modifiers []func(*sql.UpdateBuilder)
+	fields   []string
+	hooks    []Hook
+	mutation *InteractionMutation
 }
 
 // SetDueAt sets the "due_at" field.
@@ -174,12 +165,6 @@ func (_u *InteractionUpdateOne) ExecX(ctx context.Context) {
 	}
 }
 
-// Modify adds a statement modifier for attaching custom logic to the UPDATE statement.
-func (_u *InteractionUpdateOne) Modify(modifiers ...func(u *sql.UpdateBuilder)) *InteractionUpdateOne {
-	_u.modifiers = append(_u.modifiers, modifiers...)
-	return _u
-}
-
 func (_u *InteractionUpdateOne) sqlSave(ctx context.Context) (_node *Interaction, err error) {
 	_spec := sqlgraph.NewUpdateSpec(interaction.Table, interaction.Columns, sqlgraph.NewFieldSpec(interaction.FieldID, field.TypeUUID))
 	id, ok := _u.mutation.ID()
@@ -209,7 +194,6 @@ func (_u *InteractionUpdateOne) sqlSave(ctx context.Context) (_node *Interaction
 	if value, ok := _u.mutation.DueAt(); ok {
 		_spec.SetField(interaction.FieldDueAt, field.TypeTime, value)
 	}
-	_spec.AddModifiers(_u.modifiers...)
 	_node = &Interaction{config: _u.config}
 	_spec.Assign = _node.assignValues
 	_spec.ScanValues = _node.scanValues

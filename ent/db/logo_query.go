@@ -254,9 +254,8 @@ func (_q *LogoQuery) Clone() *LogoQuery {
 		inters:     append([]Interceptor{}, _q.inters...),
 		predicates: append([]predicate.Logo{}, _q.predicates...),
 		// clone intermediate query.
-		sql:       _q.sql.Clone(),
-		path:      _q.path,
-		modifiers: append([]func(*sql.Selector){}, _q.modifiers...),
+		sql:  _q.sql.Clone(),
+		path: _q.path,
 	}
 }
 
@@ -475,12 +474,6 @@ func (_q *LogoQuery) ForShare(opts ...sql.LockOption) *LogoQuery {
 	return _q
 }
 
-// Modify adds a query modifier for attaching custom logic to queries.
-func (_q *LogoQuery) Modify(modifiers ...func(s *sql.Selector)) *LogoSelect {
-	_q.modifiers = append(_q.modifiers, modifiers...)
-	return _q.Select()
-}
-
 // LogoGroupBy is the group-by builder for Logo entities.
 type LogoGroupBy struct {
 	selector
@@ -569,10 +562,4 @@ func (_s *LogoSelect) sqlScan(ctx context.Context, root *LogoQuery, v any) error
 	}
 	defer rows.Close()
 	return sql.ScanSlice(rows, v)
-}
-
-// Modify adds a query modifier for attaching custom logic to queries.
-func (_s *LogoSelect) Modify(modifiers ...func(s *sql.Selector)) *LogoSelect {
-	_s.modifiers = append(_s.modifiers, modifiers...)
-	return _s
 }

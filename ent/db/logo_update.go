@@ -18,9 +18,8 @@ import (
 // LogoUpdate is the builder for updating Logo entities.
 type LogoUpdate struct {
 	config
-	hooks     []Hook
-	mutation  *LogoMutation
-	modifiers []func(*sql.UpdateBuilder)
+	hooks    []Hook
+	mutation *LogoMutation
 }
 
 // Where appends a list predicates to the LogoUpdate builder.
@@ -95,12 +94,6 @@ func (_u *LogoUpdate) ExecX(ctx context.Context) {
 	}
 }
 
-// Modify adds a statement modifier for attaching custom logic to the UPDATE statement.
-func (_u *LogoUpdate) Modify(modifiers ...func(u *sql.UpdateBuilder)) *LogoUpdate {
-	_u.modifiers = append(_u.modifiers, modifiers...)
-	return _u
-}
-
 func (_u *LogoUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	_spec := sqlgraph.NewUpdateSpec(logo.Table, logo.Columns, sqlgraph.NewFieldSpec(logo.FieldID, field.TypeUUID))
 	if ps := _u.mutation.predicates; len(ps) > 0 {
@@ -119,7 +112,6 @@ func (_u *LogoUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if value, ok := _u.mutation.Content(); ok {
 		_spec.SetField(logo.FieldContent, field.TypeBytes, value)
 	}
-	_spec.AddModifiers(_u.modifiers...)
 	if _node, err = sqlgraph.UpdateNodes(ctx, _u.driver, _spec); err != nil {
 		if _, ok := err.(*sqlgraph.NotFoundError); ok {
 			err = &NotFoundError{logo.Label}
@@ -135,10 +127,9 @@ func (_u *LogoUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 // LogoUpdateOne is the builder for updating a single Logo entity.
 type LogoUpdateOne struct {
 	config
-	fields    []string
-	hooks     []Hook
-	mutation  *LogoMutation
-	modifiers []func(*sql.UpdateBuilder)
+	fields   []string
+	hooks    []Hook
+	mutation *LogoMutation
 }
 
 // SetUpdatedAt sets the "updated_at" field.
@@ -220,12 +211,6 @@ func (_u *LogoUpdateOne) ExecX(ctx context.Context) {
 	}
 }
 
-// Modify adds a statement modifier for attaching custom logic to the UPDATE statement.
-func (_u *LogoUpdateOne) Modify(modifiers ...func(u *sql.UpdateBuilder)) *LogoUpdateOne {
-	_u.modifiers = append(_u.modifiers, modifiers...)
-	return _u
-}
-
 func (_u *LogoUpdateOne) sqlSave(ctx context.Context) (_node *Logo, err error) {
 	_spec := sqlgraph.NewUpdateSpec(logo.Table, logo.Columns, sqlgraph.NewFieldSpec(logo.FieldID, field.TypeUUID))
 	id, ok := _u.mutation.ID()
@@ -261,7 +246,6 @@ func (_u *LogoUpdateOne) sqlSave(ctx context.Context) (_node *Logo, err error) {
 	if value, ok := _u.mutation.Content(); ok {
 		_spec.SetField(logo.FieldContent, field.TypeBytes, value)
 	}
-	_spec.AddModifiers(_u.modifiers...)
 	_node = &Logo{config: _u.config}
 	_spec.Assign = _node.assignValues
 	_spec.ScanValues = _node.scanValues

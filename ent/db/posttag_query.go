@@ -305,9 +305,8 @@ func (_q *PostTagQuery) Clone() *PostTagQuery {
 		withPost:   _q.withPost.Clone(),
 		withTag:    _q.withTag.Clone(),
 		// clone intermediate query.
-		sql:       _q.sql.Clone(),
-		path:      _q.path,
-		modifiers: append([]func(*sql.Selector){}, _q.modifiers...),
+		sql:  _q.sql.Clone(),
+		path: _q.path,
 	}
 }
 
@@ -630,12 +629,6 @@ func (_q *PostTagQuery) ForShare(opts ...sql.LockOption) *PostTagQuery {
 	return _q
 }
 
-// Modify adds a query modifier for attaching custom logic to queries.
-func (_q *PostTagQuery) Modify(modifiers ...func(s *sql.Selector)) *PostTagSelect {
-	_q.modifiers = append(_q.modifiers, modifiers...)
-	return _q.Select()
-}
-
 // PostTagGroupBy is the group-by builder for PostTag entities.
 type PostTagGroupBy struct {
 	selector
@@ -724,10 +717,4 @@ func (_s *PostTagSelect) sqlScan(ctx context.Context, root *PostTagQuery, v any)
 	}
 	defer rows.Close()
 	return sql.ScanSlice(rows, v)
-}
-
-// Modify adds a query modifier for attaching custom logic to queries.
-func (_s *PostTagSelect) Modify(modifiers ...func(s *sql.Selector)) *PostTagSelect {
-	_s.modifiers = append(_s.modifiers, modifiers...)
-	return _s
 }

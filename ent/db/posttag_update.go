@@ -17,9 +17,8 @@ import (
 // PostTagUpdate is the builder for updating PostTag entities.
 type PostTagUpdate struct {
 	config
-	hooks     []Hook
-	mutation  *PostTagMutation
-	modifiers []func(*sql.UpdateBuilder)
+	hooks    []Hook
+	mutation *PostTagMutation
 }
 
 // Where appends a list predicates to the PostTagUpdate builder.
@@ -71,12 +70,6 @@ func (_u *PostTagUpdate) check() error {
 	return nil
 }
 
-// Modify adds a statement modifier for attaching custom logic to the UPDATE statement.
-func (_u *PostTagUpdate) Modify(modifiers ...func(u *sql.UpdateBuilder)) *PostTagUpdate {
-	_u.modifiers = append(_u.modifiers, modifiers...)
-	return _u
-}
-
 func (_u *PostTagUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if err := _u.check(); err != nil {
 		return _node, err
@@ -89,7 +82,6 @@ func (_u *PostTagUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 			}
 		}
 	}
-	_spec.AddModifiers(_u.modifiers...)
 	if _node, err = sqlgraph.UpdateNodes(ctx, _u.driver, _spec); err != nil {
 		if _, ok := err.(*sqlgraph.NotFoundError); ok {
 			err = &NotFoundError{posttag.Label}
@@ -105,10 +97,9 @@ func (_u *PostTagUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 // PostTagUpdateOne is the builder for updating a single PostTag entity.
 type PostTagUpdateOne struct {
 	config
-	fields    []string
-	hooks     []Hook
-	mutation  *PostTagMutation
-	modifiers []func(*sql.UpdateBuilder)
+	fields   []string
+	hooks    []Hook
+	mutation *PostTagMutation
 }
 
 // Mutation returns the PostTagMutation object of the builder.
@@ -167,12 +158,6 @@ func (_u *PostTagUpdateOne) check() error {
 	return nil
 }
 
-// Modify adds a statement modifier for attaching custom logic to the UPDATE statement.
-func (_u *PostTagUpdateOne) Modify(modifiers ...func(u *sql.UpdateBuilder)) *PostTagUpdateOne {
-	_u.modifiers = append(_u.modifiers, modifiers...)
-	return _u
-}
-
 func (_u *PostTagUpdateOne) sqlSave(ctx context.Context) (_node *PostTag, err error) {
 	if err := _u.check(); err != nil {
 		return _node, err
@@ -202,7 +187,6 @@ func (_u *PostTagUpdateOne) sqlSave(ctx context.Context) (_node *PostTag, err er
 			}
 		}
 	}
-	_spec.AddModifiers(_u.modifiers...)
 	_node = &PostTag{config: _u.config}
 	_spec.Assign = _node.assignValues
 	_spec.ScanValues = _node.scanValues

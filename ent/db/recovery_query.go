@@ -279,9 +279,8 @@ func (_q *RecoveryQuery) Clone() *RecoveryQuery {
 		predicates:  append([]predicate.Recovery{}, _q.predicates...),
 		withWebhook: _q.withWebhook.Clone(),
 		// clone intermediate query.
-		sql:       _q.sql.Clone(),
-		path:      _q.path,
-		modifiers: append([]func(*sql.Selector){}, _q.modifiers...),
+		sql:  _q.sql.Clone(),
+		path: _q.path,
 	}
 }
 
@@ -554,12 +553,6 @@ func (_q *RecoveryQuery) ForShare(opts ...sql.LockOption) *RecoveryQuery {
 	return _q
 }
 
-// Modify adds a query modifier for attaching custom logic to queries.
-func (_q *RecoveryQuery) Modify(modifiers ...func(s *sql.Selector)) *RecoverySelect {
-	_q.modifiers = append(_q.modifiers, modifiers...)
-	return _q.Select()
-}
-
 // RecoveryGroupBy is the group-by builder for Recovery entities.
 type RecoveryGroupBy struct {
 	selector
@@ -648,10 +641,4 @@ func (_s *RecoverySelect) sqlScan(ctx context.Context, root *RecoveryQuery, v an
 	}
 	defer rows.Close()
 	return sql.ScanSlice(rows, v)
-}
-
-// Modify adds a query modifier for attaching custom logic to queries.
-func (_s *RecoverySelect) Modify(modifiers ...func(s *sql.Selector)) *RecoverySelect {
-	_s.modifiers = append(_s.modifiers, modifiers...)
-	return _s
 }

@@ -19,9 +19,8 @@ import (
 // RecoveryUpdate is the builder for updating Recovery entities.
 type RecoveryUpdate struct {
 	config
-	hooks     []Hook
-	mutation  *RecoveryMutation
-	modifiers []func(*sql.UpdateBuilder)
+	hooks    []Hook
+	mutation *RecoveryMutation
 }
 
 // Where appends a list predicates to the RecoveryUpdate builder.
@@ -197,12 +196,6 @@ func (_u *RecoveryUpdate) check() error {
 	return nil
 }
 
-// Modify adds a statement modifier for attaching custom logic to the UPDATE statement.
-func (_u *RecoveryUpdate) Modify(modifiers ...func(u *sql.UpdateBuilder)) *RecoveryUpdate {
-	_u.modifiers = append(_u.modifiers, modifiers...)
-	return _u
-}
-
 func (_u *RecoveryUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if err := _u.check(); err != nil {
 		return _node, err
@@ -254,7 +247,6 @@ func (_u *RecoveryUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if _u.mutation.EndedAtCleared() {
 		_spec.ClearField(recovery.FieldEndedAt, field.TypeTime)
 	}
-	_spec.AddModifiers(_u.modifiers...)
 	if _node, err = sqlgraph.UpdateNodes(ctx, _u.driver, _spec); err != nil {
 		if _, ok := err.(*sqlgraph.NotFoundError); ok {
 			err = &NotFoundError{recovery.Label}
@@ -270,10 +262,9 @@ func (_u *RecoveryUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 // RecoveryUpdateOne is the builder for updating a single Recovery entity.
 type RecoveryUpdateOne struct {
 	config
-	fields    []string
-	hooks     []Hook
-	mutation  *RecoveryMutation
-	modifiers []func(*sql.UpdateBuilder)
+	fields   []string
+	hooks    []Hook
+	mutation *RecoveryMutation
 }
 
 // SetStatus sets the "status" field.
@@ -456,12 +447,6 @@ func (_u *RecoveryUpdateOne) check() error {
 	return nil
 }
 
-// Modify adds a statement modifier for attaching custom logic to the UPDATE statement.
-func (_u *RecoveryUpdateOne) Modify(modifiers ...func(u *sql.UpdateBuilder)) *RecoveryUpdateOne {
-	_u.modifiers = append(_u.modifiers, modifiers...)
-	return _u
-}
-
 func (_u *RecoveryUpdateOne) sqlSave(ctx context.Context) (_node *Recovery, err error) {
 	if err := _u.check(); err != nil {
 		return _node, err
@@ -530,7 +515,6 @@ func (_u *RecoveryUpdateOne) sqlSave(ctx context.Context) (_node *Recovery, err 
 	if _u.mutation.EndedAtCleared() {
 		_spec.ClearField(recovery.FieldEndedAt, field.TypeTime)
 	}
-	_spec.AddModifiers(_u.modifiers...)
 	_node = &Recovery{config: _u.config}
 	_spec.Assign = _node.assignValues
 	_spec.ScanValues = _node.scanValues

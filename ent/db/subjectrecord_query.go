@@ -279,9 +279,8 @@ func (_q *SubjectRecordQuery) Clone() *SubjectRecordQuery {
 		predicates:  append([]predicate.SubjectRecord{}, _q.predicates...),
 		withRequest: _q.withRequest.Clone(),
 		// clone intermediate query.
-		sql:       _q.sql.Clone(),
-		path:      _q.path,
-		modifiers: append([]func(*sql.Selector){}, _q.modifiers...),
+		sql:  _q.sql.Clone(),
+		path: _q.path,
 	}
 }
 
@@ -554,12 +553,6 @@ func (_q *SubjectRecordQuery) ForShare(opts ...sql.LockOption) *SubjectRecordQue
 	return _q
 }
 
-// Modify adds a query modifier for attaching custom logic to queries.
-func (_q *SubjectRecordQuery) Modify(modifiers ...func(s *sql.Selector)) *SubjectRecordSelect {
-	_q.modifiers = append(_q.modifiers, modifiers...)
-	return _q.Select()
-}
-
 // SubjectRecordGroupBy is the group-by builder for SubjectRecord entities.
 type SubjectRecordGroupBy struct {
 	selector
@@ -648,10 +641,4 @@ func (_s *SubjectRecordSelect) sqlScan(ctx context.Context, root *SubjectRecordQ
 	}
 	defer rows.Close()
 	return sql.ScanSlice(rows, v)
-}
-
-// Modify adds a query modifier for attaching custom logic to queries.
-func (_s *SubjectRecordSelect) Modify(modifiers ...func(s *sql.Selector)) *SubjectRecordSelect {
-	_s.modifiers = append(_s.modifiers, modifiers...)
-	return _s
 }

@@ -17,9 +17,8 @@ import (
 // SubjectRecordUpdate is the builder for updating SubjectRecord entities.
 type SubjectRecordUpdate struct {
 	config
-	hooks     []Hook
-	mutation  *SubjectRecordMutation
-	modifiers []func(*sql.UpdateBuilder)
+	hooks    []Hook
+	mutation *SubjectRecordMutation
 }
 
 // Where appends a list predicates to the SubjectRecordUpdate builder.
@@ -68,12 +67,6 @@ func (_u *SubjectRecordUpdate) check() error {
 	return nil
 }
 
-// Modify adds a statement modifier for attaching custom logic to the UPDATE statement.
-func (_u *SubjectRecordUpdate) Modify(modifiers ...func(u *sql.UpdateBuilder)) *SubjectRecordUpdate {
-	_u.modifiers = append(_u.modifiers, modifiers...)
-	return _u
-}
-
 func (_u *SubjectRecordUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if err := _u.check(); err != nil {
 		return _node, err
@@ -89,7 +82,6 @@ func (_u *SubjectRecordUpdate) sqlSave(ctx context.Context) (_node int, err erro
 	if _u.mutation.SealedCleared() {
 		_spec.ClearField(subjectrecord.FieldSealed, field.TypeBytes)
 	}
-	_spec.AddModifiers(_u.modifiers...)
 	if _node, err = sqlgraph.UpdateNodes(ctx, _u.driver, _spec); err != nil {
 		if _, ok := err.(*sqlgraph.NotFoundError); ok {
 			err = &NotFoundError{subjectrecord.Label}
@@ -105,10 +97,9 @@ func (_u *SubjectRecordUpdate) sqlSave(ctx context.Context) (_node int, err erro
 // SubjectRecordUpdateOne is the builder for updating a single SubjectRecord entity.
 type SubjectRecordUpdateOne struct {
 	config
-	fields    []string
-	hooks     []Hook
-	mutation  *SubjectRecordMutation
-	modifiers []func(*sql.UpdateBuilder)
+	fields   []string
+	hooks    []Hook
+	mutation *SubjectRecordMutation
 }
 
 // Mutation returns the SubjectRecordMutation object of the builder.
@@ -164,12 +155,6 @@ func (_u *SubjectRecordUpdateOne) check() error {
 	return nil
 }
 
-// Modify adds a statement modifier for attaching custom logic to the UPDATE statement.
-func (_u *SubjectRecordUpdateOne) Modify(modifiers ...func(u *sql.UpdateBuilder)) *SubjectRecordUpdateOne {
-	_u.modifiers = append(_u.modifiers, modifiers...)
-	return _u
-}
-
 func (_u *SubjectRecordUpdateOne) sqlSave(ctx context.Context) (_node *SubjectRecord, err error) {
 	if err := _u.check(); err != nil {
 		return _node, err
@@ -202,7 +187,6 @@ func (_u *SubjectRecordUpdateOne) sqlSave(ctx context.Context) (_node *SubjectRe
 	if _u.mutation.SealedCleared() {
 		_spec.ClearField(subjectrecord.FieldSealed, field.TypeBytes)
 	}
-	_spec.AddModifiers(_u.modifiers...)
 	_node = &SubjectRecord{config: _u.config}
 	_spec.Assign = _node.assignValues
 	_spec.ScanValues = _node.scanValues

@@ -254,9 +254,8 @@ func (_q *SubjectRequestQuery) Clone() *SubjectRequestQuery {
 		inters:     append([]Interceptor{}, _q.inters...),
 		predicates: append([]predicate.SubjectRequest{}, _q.predicates...),
 		// clone intermediate query.
-		sql:       _q.sql.Clone(),
-		path:      _q.path,
-		modifiers: append([]func(*sql.Selector){}, _q.modifiers...),
+		sql:  _q.sql.Clone(),
+		path: _q.path,
 	}
 }
 
@@ -475,12 +474,6 @@ func (_q *SubjectRequestQuery) ForShare(opts ...sql.LockOption) *SubjectRequestQ
 	return _q
 }
 
-// Modify adds a query modifier for attaching custom logic to queries.
-func (_q *SubjectRequestQuery) Modify(modifiers ...func(s *sql.Selector)) *SubjectRequestSelect {
-	_q.modifiers = append(_q.modifiers, modifiers...)
-	return _q.Select()
-}
-
 // SubjectRequestGroupBy is the group-by builder for SubjectRequest entities.
 type SubjectRequestGroupBy struct {
 	selector
@@ -569,10 +562,4 @@ func (_s *SubjectRequestSelect) sqlScan(ctx context.Context, root *SubjectReques
 	}
 	defer rows.Close()
 	return sql.ScanSlice(rows, v)
-}
-
-// Modify adds a query modifier for attaching custom logic to queries.
-func (_s *SubjectRequestSelect) Modify(modifiers ...func(s *sql.Selector)) *SubjectRequestSelect {
-	_s.modifiers = append(_s.modifiers, modifiers...)
-	return _s
 }

@@ -19,9 +19,8 @@ import (
 // SubjectRequestUpdate is the builder for updating SubjectRequest entities.
 type SubjectRequestUpdate struct {
 	config
-	hooks     []Hook
-	mutation  *SubjectRequestMutation
-	modifiers []func(*sql.UpdateBuilder)
+	hooks    []Hook
+	mutation *SubjectRequestMutation
 }
 
 // Where appends a list predicates to the SubjectRequestUpdate builder.
@@ -201,12 +200,6 @@ func (_u *SubjectRequestUpdate) check() error {
 	return nil
 }
 
-// Modify adds a statement modifier for attaching custom logic to the UPDATE statement.
-func (_u *SubjectRequestUpdate) Modify(modifiers ...func(u *sql.UpdateBuilder)) *SubjectRequestUpdate {
-	_u.modifiers = append(_u.modifiers, modifiers...)
-	return _u
-}
-
 func (_u *SubjectRequestUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if err := _u.check(); err != nil {
 		return _node, err
@@ -261,7 +254,6 @@ func (_u *SubjectRequestUpdate) sqlSave(ctx context.Context) (_node int, err err
 	if _u.mutation.ExpiresAtCleared() {
 		_spec.ClearField(subjectrequest.FieldExpiresAt, field.TypeTime)
 	}
-	_spec.AddModifiers(_u.modifiers...)
 	if _node, err = sqlgraph.UpdateNodes(ctx, _u.driver, _spec); err != nil {
 		if _, ok := err.(*sqlgraph.NotFoundError); ok {
 			err = &NotFoundError{subjectrequest.Label}
@@ -277,10 +269,9 @@ func (_u *SubjectRequestUpdate) sqlSave(ctx context.Context) (_node int, err err
 // SubjectRequestUpdateOne is the builder for updating a single SubjectRequest entity.
 type SubjectRequestUpdateOne struct {
 	config
-	fields    []string
-	hooks     []Hook
-	mutation  *SubjectRequestMutation
-	modifiers []func(*sql.UpdateBuilder)
+	fields   []string
+	hooks    []Hook
+	mutation *SubjectRequestMutation
 }
 
 // SetStatus sets the "status" field.
@@ -467,12 +458,6 @@ func (_u *SubjectRequestUpdateOne) check() error {
 	return nil
 }
 
-// Modify adds a statement modifier for attaching custom logic to the UPDATE statement.
-func (_u *SubjectRequestUpdateOne) Modify(modifiers ...func(u *sql.UpdateBuilder)) *SubjectRequestUpdateOne {
-	_u.modifiers = append(_u.modifiers, modifiers...)
-	return _u
-}
-
 func (_u *SubjectRequestUpdateOne) sqlSave(ctx context.Context) (_node *SubjectRequest, err error) {
 	if err := _u.check(); err != nil {
 		return _node, err
@@ -544,7 +529,6 @@ func (_u *SubjectRequestUpdateOne) sqlSave(ctx context.Context) (_node *SubjectR
 	if _u.mutation.ExpiresAtCleared() {
 		_spec.ClearField(subjectrequest.FieldExpiresAt, field.TypeTime)
 	}
-	_spec.AddModifiers(_u.modifiers...)
 	_node = &SubjectRequest{config: _u.config}
 	_spec.Assign = _node.assignValues
 	_spec.ScanValues = _node.scanValues

@@ -304,9 +304,8 @@ func (_q *SubmissionQuery) Clone() *SubmissionQuery {
 		withBoard:  _q.withBoard.Clone(),
 		withPost:   _q.withPost.Clone(),
 		// clone intermediate query.
-		sql:       _q.sql.Clone(),
-		path:      _q.path,
-		modifiers: append([]func(*sql.Selector){}, _q.modifiers...),
+		sql:  _q.sql.Clone(),
+		path: _q.path,
 	}
 }
 
@@ -632,12 +631,6 @@ func (_q *SubmissionQuery) ForShare(opts ...sql.LockOption) *SubmissionQuery {
 	return _q
 }
 
-// Modify adds a query modifier for attaching custom logic to queries.
-func (_q *SubmissionQuery) Modify(modifiers ...func(s *sql.Selector)) *SubmissionSelect {
-	_q.modifiers = append(_q.modifiers, modifiers...)
-	return _q.Select()
-}
-
 // SubmissionGroupBy is the group-by builder for Submission entities.
 type SubmissionGroupBy struct {
 	selector
@@ -726,10 +719,4 @@ func (_s *SubmissionSelect) sqlScan(ctx context.Context, root *SubmissionQuery, 
 	}
 	defer rows.Close()
 	return sql.ScanSlice(rows, v)
-}
-
-// Modify adds a query modifier for attaching custom logic to queries.
-func (_s *SubmissionSelect) Modify(modifiers ...func(s *sql.Selector)) *SubmissionSelect {
-	_s.modifiers = append(_s.modifiers, modifiers...)
-	return _s
 }

@@ -19,9 +19,8 @@ import (
 // SubmissionUpdate is the builder for updating Submission entities.
 type SubmissionUpdate struct {
 	config
-	hooks     []Hook
-	mutation  *SubmissionMutation
-	modifiers []func(*sql.UpdateBuilder)
+	hooks    []Hook
+	mutation *SubmissionMutation
 }
 
 // Where appends a list predicates to the SubmissionUpdate builder.
@@ -113,12 +112,6 @@ func (_u *SubmissionUpdate) check() error {
 	return nil
 }
 
-// Modify adds a statement modifier for attaching custom logic to the UPDATE statement.
-func (_u *SubmissionUpdate) Modify(modifiers ...func(u *sql.UpdateBuilder)) *SubmissionUpdate {
-	_u.modifiers = append(_u.modifiers, modifiers...)
-	return _u
-}
-
 func (_u *SubmissionUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if err := _u.check(); err != nil {
 		return _node, err
@@ -169,7 +162,6 @@ func (_u *SubmissionUpdate) sqlSave(ctx context.Context) (_node int, err error) 
 		}
 		_spec.Edges.Add = append(_spec.Edges.Add, edge)
 	}
-	_spec.AddModifiers(_u.modifiers...)
 	if _node, err = sqlgraph.UpdateNodes(ctx, _u.driver, _spec); err != nil {
 		if _, ok := err.(*sqlgraph.NotFoundError); ok {
 			err = &NotFoundError{submission.Label}
@@ -185,10 +177,9 @@ func (_u *SubmissionUpdate) sqlSave(ctx context.Context) (_node int, err error) 
 // SubmissionUpdateOne is the builder for updating a single Submission entity.
 type SubmissionUpdateOne struct {
 	config
-	fields    []string
-	hooks     []Hook
-	mutation  *SubmissionMutation
-	modifiers []func(*sql.UpdateBuilder)
+	fields   []string
+	hooks    []Hook
+	mutation *SubmissionMutation
 }
 
 // SetPostID sets the "post_id" field.
@@ -287,12 +278,6 @@ func (_u *SubmissionUpdateOne) check() error {
 	return nil
 }
 
-// Modify adds a statement modifier for attaching custom logic to the UPDATE statement.
-func (_u *SubmissionUpdateOne) Modify(modifiers ...func(u *sql.UpdateBuilder)) *SubmissionUpdateOne {
-	_u.modifiers = append(_u.modifiers, modifiers...)
-	return _u
-}
-
 func (_u *SubmissionUpdateOne) sqlSave(ctx context.Context) (_node *Submission, err error) {
 	if err := _u.check(); err != nil {
 		return _node, err
@@ -360,7 +345,6 @@ func (_u *SubmissionUpdateOne) sqlSave(ctx context.Context) (_node *Submission, 
 		}
 		_spec.Edges.Add = append(_spec.Edges.Add, edge)
 	}
-	_spec.AddModifiers(_u.modifiers...)
 	_node = &Submission{config: _u.config}
 	_spec.Assign = _node.assignValues
 	_spec.ScanValues = _node.scanValues

@@ -254,9 +254,8 @@ func (_q *SubscriberMailQuery) Clone() *SubscriberMailQuery {
 		inters:     append([]Interceptor{}, _q.inters...),
 		predicates: append([]predicate.SubscriberMail{}, _q.predicates...),
 		// clone intermediate query.
-		sql:       _q.sql.Clone(),
-		path:      _q.path,
-		modifiers: append([]func(*sql.Selector){}, _q.modifiers...),
+		sql:  _q.sql.Clone(),
+		path: _q.path,
 	}
 }
 
@@ -475,12 +474,6 @@ func (_q *SubscriberMailQuery) ForShare(opts ...sql.LockOption) *SubscriberMailQ
 	return _q
 }
 
-// Modify adds a query modifier for attaching custom logic to queries.
-func (_q *SubscriberMailQuery) Modify(modifiers ...func(s *sql.Selector)) *SubscriberMailSelect {
-	_q.modifiers = append(_q.modifiers, modifiers...)
-	return _q.Select()
-}
-
 // SubscriberMailGroupBy is the group-by builder for SubscriberMail entities.
 type SubscriberMailGroupBy struct {
 	selector
@@ -569,10 +562,4 @@ func (_s *SubscriberMailSelect) sqlScan(ctx context.Context, root *SubscriberMai
 	}
 	defer rows.Close()
 	return sql.ScanSlice(rows, v)
-}
-
-// Modify adds a query modifier for attaching custom logic to queries.
-func (_s *SubscriberMailSelect) Modify(modifiers ...func(s *sql.Selector)) *SubscriberMailSelect {
-	_s.modifiers = append(_s.modifiers, modifiers...)
-	return _s
 }

@@ -18,9 +18,8 @@ import (
 // SubscriberMailUpdate is the builder for updating SubscriberMail entities.
 type SubscriberMailUpdate struct {
 	config
-	hooks     []Hook
-	mutation  *SubscriberMailMutation
-	modifiers []func(*sql.UpdateBuilder)
+	hooks    []Hook
+	mutation *SubscriberMailMutation
 }
 
 // Where appends a list predicates to the SubscriberMailUpdate builder.
@@ -75,12 +74,6 @@ func (_u *SubscriberMailUpdate) ExecX(ctx context.Context) {
 	}
 }
 
-// Modify adds a statement modifier for attaching custom logic to the UPDATE statement.
-func (_u *SubscriberMailUpdate) Modify(modifiers ...func(u *sql.UpdateBuilder)) *SubscriberMailUpdate {
-	_u.modifiers = append(_u.modifiers, modifiers...)
-	return _u
-}
-
 func (_u *SubscriberMailUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	_spec := sqlgraph.NewUpdateSpec(subscribermail.Table, subscribermail.Columns, sqlgraph.NewFieldSpec(subscribermail.FieldID, field.TypeUUID))
 	if ps := _u.mutation.predicates; len(ps) > 0 {
@@ -93,7 +86,6 @@ func (_u *SubscriberMailUpdate) sqlSave(ctx context.Context) (_node int, err err
 	if value, ok := _u.mutation.DueAt(); ok {
 		_spec.SetField(subscribermail.FieldDueAt, field.TypeTime, value)
 	}
-	_spec.AddModifiers(_u.modifiers...)
 	if _node, err = sqlgraph.UpdateNodes(ctx, _u.driver, _spec); err != nil {
 		if _, ok := err.(*sqlgraph.NotFoundError); ok {
 			err = &NotFoundError{subscribermail.Label}
@@ -109,10 +101,9 @@ func (_u *SubscriberMailUpdate) sqlSave(ctx context.Context) (_node int, err err
 // SubscriberMailUpdateOne is the builder for updating a single SubscriberMail entity.
 type SubscriberMailUpdateOne struct {
 	config
-	fields    []string
-	hooks     []Hook
-	mutation  *SubscriberMailMutation
-	modifiers []func(*sql.UpdateBuilder)
+	fields   []string
+	hooks    []Hook
+	mutation *SubscriberMailMutation
 }
 
 // SetDueAt sets the "due_at" field.
@@ -174,12 +165,6 @@ func (_u *SubscriberMailUpdateOne) ExecX(ctx context.Context) {
 	}
 }
 
-// Modify adds a statement modifier for attaching custom logic to the UPDATE statement.
-func (_u *SubscriberMailUpdateOne) Modify(modifiers ...func(u *sql.UpdateBuilder)) *SubscriberMailUpdateOne {
-	_u.modifiers = append(_u.modifiers, modifiers...)
-	return _u
-}
-
 func (_u *SubscriberMailUpdateOne) sqlSave(ctx context.Context) (_node *SubscriberMail, err error) {
 	_spec := sqlgraph.NewUpdateSpec(subscribermail.Table, subscribermail.Columns, sqlgraph.NewFieldSpec(subscribermail.FieldID, field.TypeUUID))
 	id, ok := _u.mutation.ID()
@@ -209,7 +194,6 @@ func (_u *SubscriberMailUpdateOne) sqlSave(ctx context.Context) (_node *Subscrib
 	if value, ok := _u.mutation.DueAt(); ok {
 		_spec.SetField(subscribermail.FieldDueAt, field.TypeTime, value)
 	}
-	_spec.AddModifiers(_u.modifiers...)
 	_node = &SubscriberMail{config: _u.config}
 	_spec.Assign = _node.assignValues
 	_spec.ScanValues = _node.scanValues

@@ -254,9 +254,8 @@ func (_q *SubscriberUpdateQuery) Clone() *SubscriberUpdateQuery {
 		inters:     append([]Interceptor{}, _q.inters...),
 		predicates: append([]predicate.SubscriberUpdate{}, _q.predicates...),
 		// clone intermediate query.
-		sql:       _q.sql.Clone(),
-		path:      _q.path,
-		modifiers: append([]func(*sql.Selector){}, _q.modifiers...),
+		sql:  _q.sql.Clone(),
+		path: _q.path,
 	}
 }
 
@@ -475,12 +474,6 @@ func (_q *SubscriberUpdateQuery) ForShare(opts ...sql.LockOption) *SubscriberUpd
 	return _q
 }
 
-// Modify adds a query modifier for attaching custom logic to queries.
-func (_q *SubscriberUpdateQuery) Modify(modifiers ...func(s *sql.Selector)) *SubscriberUpdateSelect {
-	_q.modifiers = append(_q.modifiers, modifiers...)
-	return _q.Select()
-}
-
 // SubscriberUpdateGroupBy is the group-by builder for SubscriberUpdate entities.
 type SubscriberUpdateGroupBy struct {
 	selector
@@ -569,10 +562,4 @@ func (_s *SubscriberUpdateSelect) sqlScan(ctx context.Context, root *SubscriberU
 	}
 	defer rows.Close()
 	return sql.ScanSlice(rows, v)
-}
-
-// Modify adds a query modifier for attaching custom logic to queries.
-func (_s *SubscriberUpdateSelect) Modify(modifiers ...func(s *sql.Selector)) *SubscriberUpdateSelect {
-	_s.modifiers = append(_s.modifiers, modifiers...)
-	return _s
 }

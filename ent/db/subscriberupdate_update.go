@@ -18,9 +18,8 @@ import (
 // SubscriberUpdateUpdate is the builder for updating SubscriberUpdate entities.
 type SubscriberUpdateUpdate struct {
 	config
-	hooks     []Hook
-	mutation  *SubscriberUpdateMutation
-	modifiers []func(*sql.UpdateBuilder)
+	hooks    []Hook
+	mutation *SubscriberUpdateMutation
 }
 
 // Where appends a list predicates to the SubscriberUpdateUpdate builder.
@@ -101,12 +100,6 @@ func (_u *SubscriberUpdateUpdate) ExecX(ctx context.Context) {
 	}
 }
 
-// Modify adds a statement modifier for attaching custom logic to the UPDATE statement.
-func (_u *SubscriberUpdateUpdate) Modify(modifiers ...func(u *sql.UpdateBuilder)) *SubscriberUpdateUpdate {
-	_u.modifiers = append(_u.modifiers, modifiers...)
-	return _u
-}
-
 func (_u *SubscriberUpdateUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	_spec := sqlgraph.NewUpdateSpec(subscriberupdate.Table, subscriberupdate.Columns, sqlgraph.NewFieldSpec(subscriberupdate.FieldID, field.TypeUUID))
 	if ps := _u.mutation.predicates; len(ps) > 0 {
@@ -137,7 +130,6 @@ func (_u *SubscriberUpdateUpdate) sqlSave(ctx context.Context) (_node int, err e
 	if _u.mutation.DigestIDCleared() {
 		_spec.ClearField(subscriberupdate.FieldDigestID, field.TypeUUID)
 	}
-	_spec.AddModifiers(_u.modifiers...)
 	if _node, err = sqlgraph.UpdateNodes(ctx, _u.driver, _spec); err != nil {
 		if _, ok := err.(*sqlgraph.NotFoundError); ok {
 			err = &NotFoundError{subscriberupdate.Label}
@@ -153,10 +145,9 @@ func (_u *SubscriberUpdateUpdate) sqlSave(ctx context.Context) (_node int, err e
 // SubscriberUpdateUpdateOne is the builder for updating a single SubscriberUpdate entity.
 type SubscriberUpdateUpdateOne struct {
 	config
-	fields    []string
-	hooks     []Hook
-	mutation  *SubscriberUpdateMutation
-	modifiers []func(*sql.UpdateBuilder)
+	fields   []string
+	hooks    []Hook
+	mutation *SubscriberUpdateMutation
 }
 
 // SetStatus sets the "status" field.
@@ -244,12 +235,6 @@ func (_u *SubscriberUpdateUpdateOne) ExecX(ctx context.Context) {
 	}
 }
 
-// Modify adds a statement modifier for attaching custom logic to the UPDATE statement.
-func (_u *SubscriberUpdateUpdateOne) Modify(modifiers ...func(u *sql.UpdateBuilder)) *SubscriberUpdateUpdateOne {
-	_u.modifiers = append(_u.modifiers, modifiers...)
-	return _u
-}
-
 func (_u *SubscriberUpdateUpdateOne) sqlSave(ctx context.Context) (_node *SubscriberUpdate, err error) {
 	_spec := sqlgraph.NewUpdateSpec(subscriberupdate.Table, subscriberupdate.Columns, sqlgraph.NewFieldSpec(subscriberupdate.FieldID, field.TypeUUID))
 	id, ok := _u.mutation.ID()
@@ -297,7 +282,6 @@ func (_u *SubscriberUpdateUpdateOne) sqlSave(ctx context.Context) (_node *Subscr
 	if _u.mutation.DigestIDCleared() {
 		_spec.ClearField(subscriberupdate.FieldDigestID, field.TypeUUID)
 	}
-	_spec.AddModifiers(_u.modifiers...)
 	_node = &SubscriberUpdate{config: _u.config}
 	_spec.Assign = _node.assignValues
 	_spec.ScanValues = _node.scanValues

@@ -254,9 +254,8 @@ func (_q *SubscriptionQuery) Clone() *SubscriptionQuery {
 		inters:     append([]Interceptor{}, _q.inters...),
 		predicates: append([]predicate.Subscription{}, _q.predicates...),
 		// clone intermediate query.
-		sql:       _q.sql.Clone(),
-		path:      _q.path,
-		modifiers: append([]func(*sql.Selector){}, _q.modifiers...),
+		sql:  _q.sql.Clone(),
+		path: _q.path,
 	}
 }
 
@@ -475,12 +474,6 @@ func (_q *SubscriptionQuery) ForShare(opts ...sql.LockOption) *SubscriptionQuery
 	return _q
 }
 
-// Modify adds a query modifier for attaching custom logic to queries.
-func (_q *SubscriptionQuery) Modify(modifiers ...func(s *sql.Selector)) *SubscriptionSelect {
-	_q.modifiers = append(_q.modifiers, modifiers...)
-	return _q.Select()
-}
-
 // SubscriptionGroupBy is the group-by builder for Subscription entities.
 type SubscriptionGroupBy struct {
 	selector
@@ -569,10 +562,4 @@ func (_s *SubscriptionSelect) sqlScan(ctx context.Context, root *SubscriptionQue
 	}
 	defer rows.Close()
 	return sql.ScanSlice(rows, v)
-}
-
-// Modify adds a query modifier for attaching custom logic to queries.
-func (_s *SubscriptionSelect) Modify(modifiers ...func(s *sql.Selector)) *SubscriptionSelect {
-	_s.modifiers = append(_s.modifiers, modifiers...)
-	return _s
 }

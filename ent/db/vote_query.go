@@ -329,9 +329,8 @@ func (_q *VoteQuery) Clone() *VoteQuery {
 		withUser:    _q.withUser.Clone(),
 		withContact: _q.withContact.Clone(),
 		// clone intermediate query.
-		sql:       _q.sql.Clone(),
-		path:      _q.path,
-		modifiers: append([]func(*sql.Selector){}, _q.modifiers...),
+		sql:  _q.sql.Clone(),
+		path: _q.path,
 	}
 }
 
@@ -710,12 +709,6 @@ func (_q *VoteQuery) ForShare(opts ...sql.LockOption) *VoteQuery {
 	return _q
 }
 
-// Modify adds a query modifier for attaching custom logic to queries.
-func (_q *VoteQuery) Modify(modifiers ...func(s *sql.Selector)) *VoteSelect {
-	_q.modifiers = append(_q.modifiers, modifiers...)
-	return _q.Select()
-}
-
 // VoteGroupBy is the group-by builder for Vote entities.
 type VoteGroupBy struct {
 	selector
@@ -804,10 +797,4 @@ func (_s *VoteSelect) sqlScan(ctx context.Context, root *VoteQuery, v any) error
 	}
 	defer rows.Close()
 	return sql.ScanSlice(rows, v)
-}
-
-// Modify adds a query modifier for attaching custom logic to queries.
-func (_s *VoteSelect) Modify(modifiers ...func(s *sql.Selector)) *VoteSelect {
-	_s.modifiers = append(_s.modifiers, modifiers...)
-	return _s
 }

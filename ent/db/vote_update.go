@@ -19,9 +19,8 @@ import (
 // VoteUpdate is the builder for updating Vote entities.
 type VoteUpdate struct {
 	config
-	hooks     []Hook
-	mutation  *VoteMutation
-	modifiers []func(*sql.UpdateBuilder)
+	hooks    []Hook
+	mutation *VoteMutation
 }
 
 // Where appends a list predicates to the VoteUpdate builder.
@@ -95,12 +94,6 @@ func (_u *VoteUpdate) check() error {
 	return nil
 }
 
-// Modify adds a statement modifier for attaching custom logic to the UPDATE statement.
-func (_u *VoteUpdate) Modify(modifiers ...func(u *sql.UpdateBuilder)) *VoteUpdate {
-	_u.modifiers = append(_u.modifiers, modifiers...)
-	return _u
-}
-
 func (_u *VoteUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if err := _u.check(); err != nil {
 		return _node, err
@@ -151,7 +144,6 @@ func (_u *VoteUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 		}
 		_spec.Edges.Add = append(_spec.Edges.Add, edge)
 	}
-	_spec.AddModifiers(_u.modifiers...)
 	if _node, err = sqlgraph.UpdateNodes(ctx, _u.driver, _spec); err != nil {
 		if _, ok := err.(*sqlgraph.NotFoundError); ok {
 			err = &NotFoundError{vote.Label}
@@ -167,10 +159,9 @@ func (_u *VoteUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 // VoteUpdateOne is the builder for updating a single Vote entity.
 type VoteUpdateOne struct {
 	config
-	fields    []string
-	hooks     []Hook
-	mutation  *VoteMutation
-	modifiers []func(*sql.UpdateBuilder)
+	fields   []string
+	hooks    []Hook
+	mutation *VoteMutation
 }
 
 // SetPostID sets the "post_id" field.
@@ -251,12 +242,6 @@ func (_u *VoteUpdateOne) check() error {
 	return nil
 }
 
-// Modify adds a statement modifier for attaching custom logic to the UPDATE statement.
-func (_u *VoteUpdateOne) Modify(modifiers ...func(u *sql.UpdateBuilder)) *VoteUpdateOne {
-	_u.modifiers = append(_u.modifiers, modifiers...)
-	return _u
-}
-
 func (_u *VoteUpdateOne) sqlSave(ctx context.Context) (_node *Vote, err error) {
 	if err := _u.check(); err != nil {
 		return _node, err
@@ -324,7 +309,6 @@ func (_u *VoteUpdateOne) sqlSave(ctx context.Context) (_node *Vote, err error) {
 		}
 		_spec.Edges.Add = append(_spec.Edges.Add, edge)
 	}
-	_spec.AddModifiers(_u.modifiers...)
 	_node = &Vote{config: _u.config}
 	_spec.Assign = _node.assignValues
 	_spec.ScanValues = _node.scanValues

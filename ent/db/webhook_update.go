@@ -19,9 +19,8 @@ import (
 // WebhookUpdate is the builder for updating Webhook entities.
 type WebhookUpdate struct {
 	config
-	hooks     []Hook
-	mutation  *WebhookMutation
-	modifiers []func(*sql.UpdateBuilder)
+	hooks    []Hook
+	mutation *WebhookMutation
 }
 
 // Where appends a list predicates to the WebhookUpdate builder.
@@ -336,12 +335,6 @@ func (_u *WebhookUpdate) check() error {
 	return nil
 }
 
-// Modify adds a statement modifier for attaching custom logic to the UPDATE statement.
-func (_u *WebhookUpdate) Modify(modifiers ...func(u *sql.UpdateBuilder)) *WebhookUpdate {
-	_u.modifiers = append(_u.modifiers, modifiers...)
-	return _u
-}
-
 func (_u *WebhookUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if err := _u.check(); err != nil {
 		return _node, err
@@ -443,7 +436,6 @@ func (_u *WebhookUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if _u.mutation.DisabledByRunCleared() {
 		_spec.ClearField(webhook.FieldDisabledByRun, field.TypeString)
 	}
-	_spec.AddModifiers(_u.modifiers...)
 	if _node, err = sqlgraph.UpdateNodes(ctx, _u.driver, _spec); err != nil {
 		if _, ok := err.(*sqlgraph.NotFoundError); ok {
 			err = &NotFoundError{webhook.Label}
@@ -459,10 +451,9 @@ func (_u *WebhookUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 // WebhookUpdateOne is the builder for updating a single Webhook entity.
 type WebhookUpdateOne struct {
 	config
-	fields    []string
-	hooks     []Hook
-	mutation  *WebhookMutation
-	modifiers []func(*sql.UpdateBuilder)
+	fields   []string
+	hooks    []Hook
+	mutation *WebhookMutation
 }
 
 // SetUpdatedAt sets the "updated_at" field.
@@ -784,12 +775,6 @@ func (_u *WebhookUpdateOne) check() error {
 	return nil
 }
 
-// Modify adds a statement modifier for attaching custom logic to the UPDATE statement.
-func (_u *WebhookUpdateOne) Modify(modifiers ...func(u *sql.UpdateBuilder)) *WebhookUpdateOne {
-	_u.modifiers = append(_u.modifiers, modifiers...)
-	return _u
-}
-
 func (_u *WebhookUpdateOne) sqlSave(ctx context.Context) (_node *Webhook, err error) {
 	if err := _u.check(); err != nil {
 		return _node, err
@@ -908,7 +893,6 @@ func (_u *WebhookUpdateOne) sqlSave(ctx context.Context) (_node *Webhook, err er
 	if _u.mutation.DisabledByRunCleared() {
 		_spec.ClearField(webhook.FieldDisabledByRun, field.TypeString)
 	}
-	_spec.AddModifiers(_u.modifiers...)
 	_node = &Webhook{config: _u.config}
 	_spec.Assign = _node.assignValues
 	_spec.ScanValues = _node.scanValues

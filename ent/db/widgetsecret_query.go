@@ -254,9 +254,8 @@ func (_q *WidgetSecretQuery) Clone() *WidgetSecretQuery {
 		inters:     append([]Interceptor{}, _q.inters...),
 		predicates: append([]predicate.WidgetSecret{}, _q.predicates...),
 		// clone intermediate query.
-		sql:       _q.sql.Clone(),
-		path:      _q.path,
-		modifiers: append([]func(*sql.Selector){}, _q.modifiers...),
+		sql:  _q.sql.Clone(),
+		path: _q.path,
 	}
 }
 
@@ -475,12 +474,6 @@ func (_q *WidgetSecretQuery) ForShare(opts ...sql.LockOption) *WidgetSecretQuery
 	return _q
 }
 
-// Modify adds a query modifier for attaching custom logic to queries.
-func (_q *WidgetSecretQuery) Modify(modifiers ...func(s *sql.Selector)) *WidgetSecretSelect {
-	_q.modifiers = append(_q.modifiers, modifiers...)
-	return _q.Select()
-}
-
 // WidgetSecretGroupBy is the group-by builder for WidgetSecret entities.
 type WidgetSecretGroupBy struct {
 	selector
@@ -569,10 +562,4 @@ func (_s *WidgetSecretSelect) sqlScan(ctx context.Context, root *WidgetSecretQue
 	}
 	defer rows.Close()
 	return sql.ScanSlice(rows, v)
-}
-
-// Modify adds a query modifier for attaching custom logic to queries.
-func (_s *WidgetSecretSelect) Modify(modifiers ...func(s *sql.Selector)) *WidgetSecretSelect {
-	_s.modifiers = append(_s.modifiers, modifiers...)
-	return _s
 }

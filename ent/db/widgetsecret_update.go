@@ -17,9 +17,8 @@ import (
 // WidgetSecretUpdate is the builder for updating WidgetSecret entities.
 type WidgetSecretUpdate struct {
 	config
-	hooks     []Hook
-	mutation  *WidgetSecretMutation
-	modifiers []func(*sql.UpdateBuilder)
+	hooks    []Hook
+	mutation *WidgetSecretMutation
 }
 
 // Where appends a list predicates to the WidgetSecretUpdate builder.
@@ -66,12 +65,6 @@ func (_u *WidgetSecretUpdate) ExecX(ctx context.Context) {
 	}
 }
 
-// Modify adds a statement modifier for attaching custom logic to the UPDATE statement.
-func (_u *WidgetSecretUpdate) Modify(modifiers ...func(u *sql.UpdateBuilder)) *WidgetSecretUpdate {
-	_u.modifiers = append(_u.modifiers, modifiers...)
-	return _u
-}
-
 func (_u *WidgetSecretUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	_spec := sqlgraph.NewUpdateSpec(widgetsecret.Table, widgetsecret.Columns, sqlgraph.NewFieldSpec(widgetsecret.FieldID, field.TypeUUID))
 	if ps := _u.mutation.predicates; len(ps) > 0 {
@@ -84,7 +77,6 @@ func (_u *WidgetSecretUpdate) sqlSave(ctx context.Context) (_node int, err error
 	if value, ok := _u.mutation.SecretSealed(); ok {
 		_spec.SetField(widgetsecret.FieldSecretSealed, field.TypeBytes, value)
 	}
-	_spec.AddModifiers(_u.modifiers...)
 	if _node, err = sqlgraph.UpdateNodes(ctx, _u.driver, _spec); err != nil {
 		if _, ok := err.(*sqlgraph.NotFoundError); ok {
 			err = &NotFoundError{widgetsecret.Label}
@@ -100,10 +92,9 @@ func (_u *WidgetSecretUpdate) sqlSave(ctx context.Context) (_node int, err error
 // WidgetSecretUpdateOne is the builder for updating a single WidgetSecret entity.
 type WidgetSecretUpdateOne struct {
 	config
-	fields    []string
-	hooks     []Hook
-	mutation  *WidgetSecretMutation
-	modifiers []func(*sql.UpdateBuilder)
+	fields   []string
+	hooks    []Hook
+	mutation *WidgetSecretMutation
 }
 
 // SetSecretSealed sets the "secret_sealed" field.
@@ -157,12 +148,6 @@ func (_u *WidgetSecretUpdateOne) ExecX(ctx context.Context) {
 	}
 }
 
-// Modify adds a statement modifier for attaching custom logic to the UPDATE statement.
-func (_u *WidgetSecretUpdateOne) Modify(modifiers ...func(u *sql.UpdateBuilder)) *WidgetSecretUpdateOne {
-	_u.modifiers = append(_u.modifiers, modifiers...)
-	return _u
-}
-
 func (_u *WidgetSecretUpdateOne) sqlSave(ctx context.Context) (_node *WidgetSecret, err error) {
 	_spec := sqlgraph.NewUpdateSpec(widgetsecret.Table, widgetsecret.Columns, sqlgraph.NewFieldSpec(widgetsecret.FieldID, field.TypeUUID))
 	id, ok := _u.mutation.ID()
@@ -192,7 +177,6 @@ func (_u *WidgetSecretUpdateOne) sqlSave(ctx context.Context) (_node *WidgetSecr
 	if value, ok := _u.mutation.SecretSealed(); ok {
 		_spec.SetField(widgetsecret.FieldSecretSealed, field.TypeBytes, value)
 	}
-	_spec.AddModifiers(_u.modifiers...)
 	_node = &WidgetSecret{config: _u.config}
 	_spec.Assign = _node.assignValues
 	_spec.ScanValues = _node.scanValues

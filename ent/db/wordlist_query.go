@@ -254,9 +254,8 @@ func (_q *WordListQuery) Clone() *WordListQuery {
 		inters:     append([]Interceptor{}, _q.inters...),
 		predicates: append([]predicate.WordList{}, _q.predicates...),
 		// clone intermediate query.
-		sql:       _q.sql.Clone(),
-		path:      _q.path,
-		modifiers: append([]func(*sql.Selector){}, _q.modifiers...),
+		sql:  _q.sql.Clone(),
+		path: _q.path,
 	}
 }
 
@@ -475,12 +474,6 @@ func (_q *WordListQuery) ForShare(opts ...sql.LockOption) *WordListQuery {
 	return _q
 }
 
-// Modify adds a query modifier for attaching custom logic to queries.
-func (_q *WordListQuery) Modify(modifiers ...func(s *sql.Selector)) *WordListSelect {
-	_q.modifiers = append(_q.modifiers, modifiers...)
-	return _q.Select()
-}
-
 // WordListGroupBy is the group-by builder for WordList entities.
 type WordListGroupBy struct {
 	selector
@@ -569,10 +562,4 @@ func (_s *WordListSelect) sqlScan(ctx context.Context, root *WordListQuery, v an
 	}
 	defer rows.Close()
 	return sql.ScanSlice(rows, v)
-}
-
-// Modify adds a query modifier for attaching custom logic to queries.
-func (_s *WordListSelect) Modify(modifiers ...func(s *sql.Selector)) *WordListSelect {
-	_s.modifiers = append(_s.modifiers, modifiers...)
-	return _s
 }

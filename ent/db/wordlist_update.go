@@ -19,9 +19,8 @@ import (
 // WordListUpdate is the builder for updating WordList entities.
 type WordListUpdate struct {
 	config
-	hooks     []Hook
-	mutation  *WordListMutation
-	modifiers []func(*sql.UpdateBuilder)
+	hooks    []Hook
+	mutation *WordListMutation
 }
 
 // Where appends a list predicates to the WordListUpdate builder.
@@ -88,12 +87,6 @@ func (_u *WordListUpdate) ExecX(ctx context.Context) {
 	}
 }
 
-// Modify adds a statement modifier for attaching custom logic to the UPDATE statement.
-func (_u *WordListUpdate) Modify(modifiers ...func(u *sql.UpdateBuilder)) *WordListUpdate {
-	_u.modifiers = append(_u.modifiers, modifiers...)
-	return _u
-}
-
 func (_u *WordListUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	_spec := sqlgraph.NewUpdateSpec(wordlist.Table, wordlist.Columns, sqlgraph.NewFieldSpec(wordlist.FieldID, field.TypeUUID))
 	if ps := _u.mutation.predicates; len(ps) > 0 {
@@ -114,7 +107,6 @@ func (_u *WordListUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 			sqljson.Append(u, wordlist.FieldWords, value)
 		})
 	}
-	_spec.AddModifiers(_u.modifiers...)
 	if _node, err = sqlgraph.UpdateNodes(ctx, _u.driver, _spec); err != nil {
 		if _, ok := err.(*sqlgraph.NotFoundError); ok {
 			err = &NotFoundError{wordlist.Label}
@@ -130,10 +122,9 @@ func (_u *WordListUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 // WordListUpdateOne is the builder for updating a single WordList entity.
 type WordListUpdateOne struct {
 	config
-	fields    []string
-	hooks     []Hook
-	mutation  *WordListMutation
-	modifiers []func(*sql.UpdateBuilder)
+	fields   []string
+	hooks    []Hook
+	mutation *WordListMutation
 }
 
 // SetUpdatedAt sets the "updated_at" field.
@@ -207,12 +198,6 @@ func (_u *WordListUpdateOne) ExecX(ctx context.Context) {
 	}
 }
 
-// Modify adds a statement modifier for attaching custom logic to the UPDATE statement.
-func (_u *WordListUpdateOne) Modify(modifiers ...func(u *sql.UpdateBuilder)) *WordListUpdateOne {
-	_u.modifiers = append(_u.modifiers, modifiers...)
-	return _u
-}
-
 func (_u *WordListUpdateOne) sqlSave(ctx context.Context) (_node *WordList, err error) {
 	_spec := sqlgraph.NewUpdateSpec(wordlist.Table, wordlist.Columns, sqlgraph.NewFieldSpec(wordlist.FieldID, field.TypeUUID))
 	id, ok := _u.mutation.ID()
@@ -250,7 +235,6 @@ func (_u *WordListUpdateOne) sqlSave(ctx context.Context) (_node *WordList, err 
 			sqljson.Append(u, wordlist.FieldWords, value)
 		})
 	}
-	_spec.AddModifiers(_u.modifiers...)
 	_node = &WordList{config: _u.config}
 	_spec.Assign = _node.assignValues
 	_spec.ScanValues = _node.scanValues

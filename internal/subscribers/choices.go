@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"entgo.io/ent/dialect/sql"
 	"github.com/go-faster/errors"
 
 	"earshot/ent/db"
@@ -141,7 +142,7 @@ func (s *Service) OptIn(ctx context.Context, c *change.Change, email, language s
 	case db.IsNotFound(err):
 		// A concurrent choice takes precedence.
 		err = c.Subscription.Create().SetEmailHash(hash).SetStatusUpdates(true).SetLanguage(known(language)).SetCreatedAt(at).SetUpdatedAt(at).
-			OnConflictColumns(subscription.FieldOrganizationID, subscription.FieldEmailHash).Ignore().Exec(ctx)
+			OnConflict(onePerAddress, sql.ResolveWithIgnore()).Exec(ctx)
 	case err == nil && !chosen.UpdatedAt.After(at):
 		err = c.Subscription.UpdateOne(chosen).SetStatusUpdates(true).SetLanguage(known(language)).SetUpdatedAt(at).Exec(ctx)
 	}
@@ -156,14 +157,19 @@ func (s *Service) Reached(ctx context.Context, c *change.Change, email string) e
 	return unsuppress(ctx, c.Tx, s.emailHash(email))
 }
 
+// onePerAddress is the unique key of the choices.
+var onePerAddress = sql.ConflictColumns(subscription.FieldOrganizationID, subscription.FieldEmailHash)
+
 func put(ctx context.Context, c *change.Change, hash []byte, in Choice) error {
 	now := postgres.Now()
 	err := c.Subscription.Create().SetEmailHash(hash).
 		SetStatusUpdates(in.StatusUpdates).SetChangelog(in.Changelog).SetLanguage(known(in.Language)).SetCreatedAt(now).SetUpdatedAt(now).
-		OnConflictColumns(subscription.FieldOrganizationID, subscription.FieldEmailHash).
-		Update(func(u *db.SubscriptionUpsert) {
-			u.UpdateStatusUpdates().UpdateChangelog().UpdateLanguage().UpdateUpdatedAt()
-		}).Exec(ctx)
+		OnConflict(onePerAddress, sql.ResolveWith(func(row *sql.UpdateSet) {
+			row.SetExcluded(subscription.FieldStatusUpdates)
+			row.SetExcluded(subscription.FieldChangelog)
+			row.SetExcluded(subscription.FieldLanguage)
+			row.SetExcluded(subscription.FieldUpdatedAt)
+		})).Exec(ctx)
 	if err != nil {
 		return errors.Wrap(err, "store the person's choices")
 	}
