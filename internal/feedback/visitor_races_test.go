@@ -35,7 +35,7 @@ func doing(n *tenant, id string, posts []string) []request {
 
 func contactsAmid(t *testing.T, n *tenant) {
 	member, _ := n.ada(t)
-	for range repeated / 2 {
+	for range repeated() / 2 {
 		_, posts := n.numbered(t, 4)
 		ids := idsOf(posts...)
 		all := []request{merging(n, ids[0], ids[2]), merging(n, ids[1], ids[3]), voting(member, ids[0]), voting(member, ids[2])}
@@ -71,7 +71,7 @@ func shownWhole(t *testing.T, a apptest.Answer) {
 // appear in between.
 func addressesAmid(t *testing.T, n *tenant) {
 	member, _ := n.ada(t)
-	for round := range repeated {
+	for round := range repeated() {
 		_, posts := n.numbered(t, 3)
 		ids, contacts := idsOf(posts...), make([]string, 4)
 		var before, during []request
