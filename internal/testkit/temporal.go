@@ -56,48 +56,77 @@ func Namespace(t testing.TB) client.Options {
 
 // LeaseNamespace is Namespace without a test. Calling giveBack ends the lease.
 func LeaseNamespace(ctx context.Context) (o client.Options, giveBack func(), err error) {
-	// The connection holds the lock, so a process that dies releases its namespaces.
-	c, err := pgx.Connect(ctx, os.Getenv(postgresVariable))
-	if err != nil {
-		return o, nil, errors.Wrap(err, "reach the tests' Postgres")
-	}
-	unlock := func() { _ = c.Close(context.Background()) }
-	for number, leased := 1, false; !leased; number++ {
+	for number := 1; ; number++ {
 		o = namespaceOptions(os.Getenv(temporalVariable), fmt.Sprintf("test-%d", number))
-		if leased, err = lease(ctx, c, number, o); err != nil {
-			unlock()
+		leased, err := lease(ctx, number, o)
+		if err != nil {
 			return o, nil, err
 		}
+		if leased {
+			return o, func() { emptying.Go(func() { giveUp(number, o) }) }, nil
+		}
 	}
-	return o, func() {
-		emptying.Go(func() {
-			defer unlock()
-			if err := empty(context.Background(), o); err != nil && !errors.Is(err, errFull) {
-				fmt.Fprintf(os.Stderr, "testkit: empty the namespace %s: %v\n", o.Namespace, err)
-			}
-		})
-	}, nil
+}
+
+// giveUp empties a namespace and ends its lease.
+func giveUp(number int, o client.Options) {
+	defer unlock(number)
+	if err := empty(context.Background(), o); err != nil && !errors.Is(err, errFull) {
+		fmt.Fprintf(os.Stderr, "testkit: empty the namespace %s: %v\n", o.Namespace, err)
+	}
 }
 
 // lease locks a namespace and empties it. It returns false if another test has the namespace, or if the
 // namespace is full.
-func lease(ctx context.Context, c *pgx.Conn, number int, o client.Options) (leased bool, err error) {
-	if err := c.QueryRow(ctx, "SELECT pg_try_advisory_lock($1, $2)", namespaceLocks, number).Scan(&leased); err != nil {
-		return false, errors.Wrap(err, "lease a namespace")
-	}
-	if !leased {
-		return false, nil
-	}
-	if err := setUp(ctx, o); err != nil {
+func lease(ctx context.Context, number int, o client.Options) (leased bool, err error) {
+	if leased, err = lock(ctx, number); err != nil || !leased {
 		return false, err
 	}
-	// The list at the end of the previous test may lack a workflow that had just started. So the
-	// namespace is emptied here as well.
-	err = empty(ctx, o)
-	if errors.Is(err, errFull) {
-		return false, nil
+	if err = setUp(ctx, o); err == nil {
+		// The list at the end of the previous test may lack a workflow that had just started. So the
+		// namespace is emptied here as well.
+		err = empty(ctx, o)
 	}
-	return err == nil, err
+	switch {
+	case err == nil:
+		return true, nil
+	case errors.Is(err, errFull):
+		return false, nil // stays locked, so that this process doesn't look at it again
+	default:
+		unlock(number)
+		return false, err
+	}
+}
+
+// ours has the numbers of the namespaces that this process has locked. Postgres would give them to the
+// same connection again. The mutex of administer guards it.
+var ours = map[int]bool{}
+
+// lock locks a namespace. The connection holds the lock, so a process that dies releases its namespaces.
+func lock(ctx context.Context, number int) (locked bool, err error) {
+	err = administer(ctx, func(ctx context.Context, c *pgx.Conn) error {
+		if ours[number] {
+			return nil
+		}
+		err := c.QueryRow(ctx, "SELECT pg_try_advisory_lock($1, $2)", namespaceLocks, number).Scan(&locked)
+		ours[number] = locked
+		return err
+	})
+	if err != nil {
+		return false, errors.Wrap(err, "lock a namespace")
+	}
+	return locked, nil
+}
+
+func unlock(number int) {
+	err := administer(context.Background(), func(ctx context.Context, c *pgx.Conn) error {
+		_, err := c.Exec(ctx, "SELECT pg_advisory_unlock($1, $2)", namespaceLocks, number)
+		delete(ours, number)
+		return err
+	})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "testkit: unlock a namespace:", err)
+	}
 }
 
 // errFull is the error of empty for a namespace that keeps its open runs.
