@@ -40,10 +40,9 @@ func connect(t *testing.T, app *apptest.App) *pgx.Conn {
 // awaitWaiting waits until n connections of the database wait for a lock.
 func awaitWaiting(t *testing.T, app *apptest.App, n int) {
 	t.Helper()
-	c := connect(t, app)
 	require.Eventually(t, func() bool {
 		var waiting int
-		err := c.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity
+		err := app.Pool.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity
 WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&waiting)
 		return err == nil && waiting >= n
 	}, testkit.Wait, pollInterval)

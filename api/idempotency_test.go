@@ -10,7 +10,6 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"earshot/internal/retention"
@@ -152,10 +151,7 @@ func keyAfterADay(t *testing.T, app *apptest.App) {
 	n := app.Tenant(t)
 	key, posts := withKey(uuid.NewString()), n.Board(t)+"/posts"
 	first := n.Do(t, http.MethodPost, posts, object{"title": "Dark mode"}, key...)
-	c, err := pgx.Connect(t.Context(), app.Config.DatabaseURL)
-	require.NoError(t, err)
-	defer func() { _ = c.Close(t.Context()) }()
-	_, err = c.Exec(t.Context(), "UPDATE idempotency_records SET created_at = created_at - interval '24 hours' WHERE organization_id = $1",
+	_, err := app.Pool.Exec(t.Context(), "UPDATE idempotency_records SET created_at = created_at - interval '24 hours' WHERE organization_id = $1",
 		n.Organization.ID.UUID().String())
 	require.NoError(t, err)
 	for title := range strings.SplitSeq("Light mode,Light mode", ",") { // the first one replaces the old record

@@ -34,7 +34,7 @@ func locked(t *testing.T, app *apptest.App, sql string, args ...any) (release fu
 // everyTable lists the tables of the service.
 func everyTable(t *testing.T, app *apptest.App) string {
 	t.Helper()
-	rows, err := connect(t, app).Query(t.Context(),
+	rows, err := app.Pool.Query(t.Context(),
 		`SELECT quote_ident(tablename) FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'goose_db_version'`)
 	require.NoError(t, err)
 	names, err := pgx.CollectRows(rows, pgx.RowTo[string])

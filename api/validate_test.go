@@ -206,8 +206,7 @@ func colours(t *testing.T, app *apptest.App) {
 	tags := "/v1/boards/" + n.ids["boardId"] + "/tags"
 	made := n.Make(t, http.MethodPost, tags, object{"name": "x", "color": "#AbC"})
 	require.Equal(t, "#aabbcc", made["color"])
-	c := connect(t, app)
-	_, err := c.Exec(t.Context(), "UPDATE tags SET color = '#AABBCC' WHERE name = 'x' AND organization_id = @organization",
+	_, err := app.Pool.Exec(t.Context(), "UPDATE tags SET color = '#AABBCC' WHERE name = 'x' AND organization_id = @organization",
 		pgx.NamedArgs{"organization": n.Organization.ID.UUID()})
 	require.NoError(t, err)
 	unchanged := n.Watch(t)

@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/net/html"
 
@@ -211,10 +210,7 @@ func (v *visitor) left(t *testing.T) (n int) {
 
 func (v *visitor) query(t *testing.T, sql string, into any, args ...any) {
 	t.Helper()
-	c, err := pgx.Connect(t.Context(), v.App.Config.DatabaseURL)
-	require.NoError(t, err)
-	defer func() { _ = c.Close(t.Context()) }()
-	require.NoError(t, c.QueryRow(t.Context(), sql, args...).Scan(into))
+	require.NoError(t, v.App.Pool.QueryRow(t.Context(), sql, args...).Scan(into))
 }
 
 // public2 makes another public board, so that the organization has public pages.

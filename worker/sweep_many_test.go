@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -43,10 +42,7 @@ func TestASweepOf100000DeliveriesFindsEachThatWasLost(t *testing.T) {
 	d.app.Runs(t, "WorkflowType = '"+workflows.SweepOutboxName+"' AND ExecutionStatus = 'Running'", 0)
 	hook := "/v1/webhooks/" + d.row(t).WebhookID.String()
 	d.tenant.Make(t, http.MethodPatch, hook, map[string]any{"enabled": false})
-	c, err := pgx.Connect(t.Context(), d.database)
-	require.NoError(t, err)
-	defer func() { _ = c.Close(t.Context()) }()
-	_, err = c.Exec(t.Context(), manySQL)
+	_, err := d.app.Pool.Exec(t.Context(), manySQL)
 	require.NoError(t, err)
 
 	run, err := d.app.Temporal.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
@@ -65,7 +61,7 @@ func TestASweepOf100000DeliveriesFindsEachThatWasLost(t *testing.T) {
 	require.Equal(t, 6+1+len(activities.SweepParts())-1, scheduled(t, d.app, run.GetID()))
 	require.EventuallyWithT(t, func(collect *assert.CollectT) {
 		var ended, others int
-		require.NoError(collect, c.QueryRow(t.Context(), `SELECT count(*) FILTER (WHERE last_error = 'webhook_disabled'),
+		require.NoError(collect, d.app.Pool.QueryRow(t.Context(), `SELECT count(*) FILTER (WHERE last_error = 'webhook_disabled'),
 			count(*) FILTER (WHERE status = 'pending') FROM deliveries`).Scan(&ended, &others))
 		require.Equal(collect, 2000, ended)
 		require.Equal(collect, 98001, others, "with the first")

@@ -58,13 +58,10 @@ func sweep(t *testing.T, app *apptest.App) activities.SweepResult {
 }
 
 // makeOverdue moves the next attempt of the delivery into the past.
-func makeOverdue(t *testing.T, database string, by time.Duration) {
+func makeOverdue(t *testing.T, app *apptest.App, by time.Duration) {
 	t.Helper()
-	c, err := pgx.Connect(t.Context(), database)
-	require.NoError(t, err)
-	defer func() { _ = c.Close(t.Context()) }()
 	require.EventuallyWithT(t, func(collect *assert.CollectT) {
-		tag, err := c.Exec(t.Context(), `UPDATE deliveries SET next_attempt_at = now() - make_interval(secs => $1)
+		tag, err := app.Pool.Exec(t.Context(), `UPDATE deliveries SET next_attempt_at = now() - make_interval(secs => $1)
 			WHERE attempt_count = 1 AND status = 'pending' AND lease_until IS NULL`, by.Seconds())
 		require.NoError(collect, err)
 		require.EqualValues(collect, 1, tag.RowsAffected())
@@ -107,7 +104,7 @@ func overdueDelivery(t *testing.T, by time.Duration) (database string, r *testki
 	})
 	seed(t, app, r)
 	id = r.Await(t, 1)[0].DeliveryID()
-	makeOverdue(t, database, by)
+	makeOverdue(t, app, by)
 	return database, r, id
 }
 
@@ -128,7 +125,7 @@ func TestTheSweepLeavesOpenRunsAlone(t *testing.T) {
 	})
 	seed(t, app, r)
 	r.Await(t, 1)
-	makeOverdue(t, database, time.Hour)
+	makeOverdue(t, app, time.Hour)
 	require.Equal(t, activities.SweepResult{}, sweep(t, app))
 }
 

@@ -29,7 +29,6 @@ import (
 type dying struct {
 	app      *apptest.App
 	tenant   *apptest.Tenant
-	database string
 	receiver *testkit.Receiver
 	// id is the id of the delivery and of its run.
 	id string
@@ -43,10 +42,10 @@ func newDying(t *testing.T) *dying {
 
 func newDyingIn(t *testing.T, engine *client.Options) *dying {
 	t.Helper()
-	d := &dying{database: testkit.Database(t), receiver: testkit.NewReceiver(t)}
+	d := &dying{receiver: testkit.NewReceiver(t)}
 	d.receiver.Answer(func(n int, _ testkit.Received) int { return map[bool]int{true: 500, false: 200}[n == 1] })
 	d.app = apptest.Start(t, apptest.Options{
-		DatabaseURL: d.database, Temporal: engine, Worker: true, Environ: []string{"EARSHOT_WEBHOOK_RETRY_DELAYS=1h,1h,1h,1h"},
+		Temporal: engine, Worker: true, Environ: []string{"EARSHOT_WEBHOOK_RETRY_DELAYS=1h,1h,1h,1h"},
 	})
 	d.tenant = seed(t, d.app, d.receiver)
 	d.id = d.receiver.Await(t, 1)[0].DeliveryID()
@@ -111,7 +110,7 @@ func TestADeliveryWhoseRunWasTerminatedIsGivenUpLongBeforeItsNextAttempt(t *test
 func TestADeliveryThatIsOverdueIsNotStartedAgainWhenItsRunWasTerminated(t *testing.T) {
 	t.Parallel()
 	d := newDying(t)
-	makeOverdue(t, d.database, time.Hour)
+	makeOverdue(t, d.app, time.Hour)
 	d.terminate(t)
 	sweep(t, d.app)
 	d.requireGivenUp(t)
@@ -134,7 +133,7 @@ func TestADeliveryWhoseRunTheServerTerminatedIsSentAndNotGivenUp(t *testing.T) {
 	d.listed(t)
 	require.Equal(t, activities.SweepResult{}, sweep(t, d.app))
 	require.EqualValues(t, "pending", d.row(t).Status)
-	makeOverdue(t, d.database, time.Hour)
+	makeOverdue(t, d.app, time.Hour)
 	// The schedule's own sweep may come first.
 	sweep(t, d.app)
 	require.Equal(t, d.id, d.receiver.Await(t, 2)[1].DeliveryID())
@@ -165,7 +164,7 @@ func TestTheSweepLeavesARunAloneThatWasReset(t *testing.T) {
 		require.NoError(c, answer.Get(&status))
 		require.NotNil(c, status.Deliveries[0].DueAt, "it waits for the second attempt")
 	}, testkit.Wait, 20*time.Millisecond)
-	makeOverdue(t, d.database, time.Hour)
+	makeOverdue(t, d.app, time.Hour)
 	require.Equal(t, activities.SweepResult{}, sweep(t, d.app))
 	require.EqualValues(t, "pending", d.row(t).Status)
 }
@@ -199,8 +198,7 @@ func (d *dying) firstTaskEnd(t *testing.T) int64 {
 // (TestALeasedDeliveryOrOneOfAnotherRunIsNotAbandoned in internal/delivery).
 func TestAnAttemptThatIsUnderWayWhenItsRunIsTerminatedCounts(t *testing.T) {
 	t.Parallel()
-	database, r := testkit.Database(t), testkit.NewReceiver(t)
-	status := make(chan int)
+	r, status := testkit.NewReceiver(t), make(chan int)
 	r.Answer(func(n int, _ testkit.Received) int {
 		if n == 1 {
 			return http.StatusInternalServerError
@@ -208,10 +206,10 @@ func TestAnAttemptThatIsUnderWayWhenItsRunIsTerminatedCounts(t *testing.T) {
 		return testkit.Held(t, status)
 	})
 	app := apptest.Start(t, apptest.Options{
-		DatabaseURL: database, Worker: true, Environ: []string{"EARSHOT_WEBHOOK_RETRY_DELAYS=0s,1h,1h,1h"}, Decorate: []any{apptest.PatientSender},
+		Worker: true, Environ: []string{"EARSHOT_WEBHOOK_RETRY_DELAYS=0s,1h,1h,1h"}, Decorate: []any{apptest.PatientSender},
 	})
 	seed(t, app, r)
-	d := &dying{app: app, database: database, receiver: r, id: r.Await(t, 2)[0].DeliveryID()}
+	d := &dying{app: app, receiver: r, id: r.Await(t, 2)[0].DeliveryID()}
 	require.NoError(t, app.Temporal.TerminateWorkflow(t.Context(), d.id, "", "enough"))
 	status <- http.StatusOK
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
@@ -229,7 +227,7 @@ func TestARunTerminatedBeforeItsFirstTaskSendsNoDelivery(t *testing.T) {
 	rows, err := delivery.FindOverdue(t.Context(), waiting.Store, 0, delivery.Overdue{}, 10)
 	require.NoError(t, err)
 	require.Len(t, rows, 1)
-	d := &dying{app: waiting, database: database, receiver: r, id: rows[0].ID.String()}
+	d := &dying{app: waiting, receiver: r, id: rows[0].ID.String()}
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		_, err := waiting.Temporal.DescribeWorkflowExecution(t.Context(), d.id, "")
 		require.NoError(c, err)

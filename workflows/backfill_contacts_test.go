@@ -84,10 +84,7 @@ func (b *backfilled) hold(t *testing.T) (release func()) {
 // counts returns the numbers of contacts, of contact.created events, and of stored addresses.
 func (b *backfilled) counts(t *testing.T) (counts [3]int) {
 	t.Helper()
-	c, err := pgx.Connect(t.Context(), b.app.Config.DatabaseURL)
-	require.NoError(t, err)
-	defer func() { _ = c.Close(t.Context()) }()
-	require.NoError(t, c.QueryRow(t.Context(), `SELECT (SELECT count(*) FROM contacts), (SELECT count(*) FROM events WHERE type = 'contact.created'),
+	require.NoError(t, b.app.Pool.QueryRow(t.Context(), `SELECT (SELECT count(*) FROM contacts), (SELECT count(*) FROM events WHERE type = 'contact.created'),
   (SELECT count(*) FROM backfill_addresses)`).Scan(&counts[0], &counts[1], &counts[2]))
 	return counts
 }

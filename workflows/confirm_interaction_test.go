@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/activity"
@@ -67,10 +66,7 @@ func (b *ballot) vote(t *testing.T) string {
 
 func (b *ballot) query(t *testing.T, sql string, into any) {
 	t.Helper()
-	c, err := pgx.Connect(t.Context(), b.app.Config.DatabaseURL)
-	require.NoError(t, err)
-	defer func() { _ = c.Close(t.Context()) }()
-	require.NoError(t, c.QueryRow(t.Context(), sql).Scan(into))
+	require.NoError(t, b.app.Pool.QueryRow(t.Context(), sql).Scan(into))
 }
 
 func (b *ballot) left(t *testing.T) (n int) {

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/encoding/protojson"
@@ -90,8 +89,7 @@ func TestARowFromBeforeTheGuardIsRefusedAtItsAttempt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			database := testkit.Database(t)
-			b := setup(t, apptest.Options{Worker: true, DatabaseURL: database, Environ: []string{"EARSHOT_WEBHOOK_ALLOW_CIDRS=127.0.0.1/32"}})
+			b := setup(t, apptest.Options{Worker: true, Environ: []string{"EARSHOT_WEBHOOK_ALLOW_CIDRS=127.0.0.1/32"}})
 			listener, err := net.Listen("tcp", "0.0.0.0:0") // at each of the addresses
 			require.NoError(t, err)
 			t.Cleanup(func() { _ = listener.Close() })
@@ -106,10 +104,7 @@ func TestARowFromBeforeTheGuardIsRefusedAtItsAttempt(t *testing.T) {
 			require.NoError(t, err)
 			id, err := publicid.Parse[publicid.Webhook](b.webhook)
 			require.NoError(t, err)
-			db, err := pgx.Connect(t.Context(), database)
-			require.NoError(t, err)
-			defer func() { _ = db.Close(t.Context()) }()
-			_, err = db.Exec(t.Context(), "UPDATE webhooks SET url = $1, url_sealed = NULL WHERE id = $2",
+			_, err = b.app.Pool.Exec(t.Context(), "UPDATE webhooks SET url = $1, url_sealed = NULL WHERE id = $2",
 				fmt.Sprintf(c.url, port), id.UUID().String())
 			require.NoError(t, err)
 			b.post(t)

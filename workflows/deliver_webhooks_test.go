@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -238,15 +237,11 @@ func TestAFastReceiverAndASlowOneOfAGroupDoNotWaitForEachOther(t *testing.T) {
 
 func TestAWebhookWithAnUnreadableSecretDelaysNoOtherWebhook(t *testing.T) {
 	t.Parallel()
-	database := testkit.Database(t)
-	b := setup(t, apptest.Options{Worker: true, DatabaseURL: database})
+	b := setup(t, apptest.Options{Worker: true})
 	broken := b.tenant.Register(t, testkit.NewReceiver(t), "post.created")
 	id, err := publicid.Parse[publicid.Webhook](broken)
 	require.NoError(t, err)
-	c, err := pgx.Connect(t.Context(), database)
-	require.NoError(t, err)
-	defer func() { _ = c.Close(t.Context()) }()
-	_, err = c.Exec(t.Context(), "UPDATE webhooks SET secret_sealed = 'lost' WHERE id = $1", id.UUID().String())
+	_, err = b.app.Pool.Exec(t.Context(), "UPDATE webhooks SET secret_sealed = 'lost' WHERE id = $1", id.UUID().String())
 	require.NoError(t, err)
 	b.receiver.Answer(answers(500, 500))
 	b.post(t)

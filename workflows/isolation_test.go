@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/taskqueue/v1"
@@ -44,14 +43,11 @@ func (b *bundle) posts(t *testing.T, n int) {
 }
 
 // rows waits until the query's number of deliveries is within a range.
-func rows(t *testing.T, database, query string, least, most int) {
+func (b *bundle) rows(t *testing.T, query string, least, most int) {
 	t.Helper()
-	c, err := pgx.Connect(t.Context(), database)
-	require.NoError(t, err)
-	defer func() { _ = c.Close(t.Context()) }()
 	require.EventuallyWithT(t, func(a *assert.CollectT) {
 		var found int
-		require.NoError(a, c.QueryRow(t.Context(), "SELECT count(*) FROM deliveries WHERE "+query).Scan(&found))
+		require.NoError(a, b.app.Pool.QueryRow(t.Context(), "SELECT count(*) FROM deliveries WHERE "+query).Scan(&found))
 		require.GreaterOrEqual(a, found, least)
 		require.LessOrEqual(a, found, most)
 	}, testkit.Wait, 50*time.Millisecond)
@@ -67,13 +63,13 @@ func (b *bundle) hanging(t *testing.T) {
 // one connection, and a thousand starts keep it busy for so long that the lists of other tests time out.
 func TestAThousandDeliveriesToAHangingReceiverDelayNoOtherReceiver(t *testing.T) {
 	t.Parallel()
-	database, engine := testkit.Database(t), testkit.NamespaceWith(t)
-	b := setup(t, apptest.Options{Worker: true, DatabaseURL: database, Temporal: &engine})
+	engine := testkit.NamespaceWith(t)
+	b := setup(t, apptest.Options{Worker: true, Temporal: &engine})
 	b.swept(t)
 	b.hanging(t)
 	b.posts(t, 1000)
 	// Each delivery is being attempted, or waits for its next attempt or its turn.
-	rows(t, database, "workflow_id IS NULL", 0, 0)
+	b.rows(t, "workflow_id IS NULL", 0, 0)
 
 	healthy := testkit.NewReceiver(t)
 	b.tenant.Register(t, healthy, "contact.created")
@@ -81,20 +77,19 @@ func TestAThousandDeliveriesToAHangingReceiverDelayNoOtherReceiver(t *testing.T)
 	b.tenant.ID(t, "/v1/contacts", map[string]any{"name": "Ada"})
 	// The second attempt comes through the later queue.
 	healthy.Await(t, 2)
-	rows(t, database, "status = 'succeeded'", 1, 1)
+	b.rows(t, "status = 'succeeded'", 1, 1)
 }
 
 func TestAPostponedDeliveryHasADueTimeAndIsNotStartedAgain(t *testing.T) {
 	t.Parallel()
-	database := testkit.Database(t)
 	// The attempts must fill the slots before the first one times out.
-	b := setup(t, apptest.Options{Worker: true, DatabaseURL: database, Decorate: []any{apptest.PatientSender}})
+	b := setup(t, apptest.Options{Worker: true, Decorate: []any{apptest.PatientSender}})
 	b.swept(t)
 	b.hanging(t)
 	b.posts(t, 200)
-	rows(t, database, "workflow_id IS NULL", 0, 0)
+	b.rows(t, "workflow_id IS NULL", 0, 0)
 	// 64 of the 200 can be in flight at a time.
-	rows(t, database, "attempt_count = 0 AND next_attempt_at > created_at + interval '5 seconds'", 1, 200-64)
+	b.rows(t, "attempt_count = 0 AND next_attempt_at > created_at + interval '5 seconds'", 1, 200-64)
 
 	run, err := b.app.Temporal.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
 		ID: publicid.NewDelivery().String(), TaskQueue: workflows.MainQueue,
@@ -208,5 +203,5 @@ func TestAnOrganizationAtItsRetryLimitDelaysNoOthersInItsRun(t *testing.T) {
 	})
 	quiet.receiver.Await(t, 2)
 	// The retry came while all deliveries of the busy organization were still under way.
-	rows(t, database, "attempt_count > 1", 0, 1)
+	busy.rows(t, "attempt_count > 1", 0, 1)
 }

@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/go-faster/errors"
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"earshot/internal/access"
@@ -83,18 +82,12 @@ func (p *mailedTenant) moves(t *testing.T, post, status string) {
 // query reads one row.
 func (p *mailedTenant) query(t *testing.T, sql string, into ...any) {
 	t.Helper()
-	c, err := pgx.Connect(t.Context(), p.app.Config.DatabaseURL)
-	require.NoError(t, err)
-	defer func() { _ = c.Close(t.Context()) }()
-	require.NoError(t, c.QueryRow(t.Context(), sql).Scan(into...))
+	require.NoError(t, p.app.Pool.QueryRow(t.Context(), sql).Scan(into...))
 }
 
 func (p *mailedTenant) run(t *testing.T, sql string) {
 	t.Helper()
-	c, err := pgx.Connect(t.Context(), p.app.Config.DatabaseURL)
-	require.NoError(t, err)
-	defer func() { _ = c.Close(t.Context()) }()
-	_, err = c.Exec(t.Context(), sql)
+	_, err := p.app.Pool.Exec(t.Context(), sql)
 	require.NoError(t, err)
 }
 

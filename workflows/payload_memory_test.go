@@ -51,8 +51,7 @@ func (h *hoard) peak() int {
 func TestLargePayloadsToHangingReceiversLeaveMemoryForOtherOrganizations(t *testing.T) {
 	tier.Slow(t, "fills the memory for payloads while receivers hang")
 	t.Parallel()
-	database := testkit.Database(t)
-	b := setup(t, apptest.Options{Worker: true, DatabaseURL: database})
+	b := setup(t, apptest.Options{Worker: true})
 	b.swept(t)
 	hanging := &hoard{end: t.Context().Done()}
 	// Each has enough slots for all. On a slow machine, eight changes in 9 s fill the memory.
@@ -70,7 +69,7 @@ func TestLargePayloadsToHangingReceiversLeaveMemoryForOtherOrganizations(t *test
 	for i := range changes {
 		b.tenant.Make(t, http.MethodPatch, "/v1/contacts/"+contact, large(string(rune('b'+i%20))))
 	}
-	rows(t, database, "attempt_count = 0 AND next_attempt_at > created_at + interval '5 seconds'", 1, receivers*changes)
+	b.rows(t, "attempt_count = 0 AND next_attempt_at > created_at + interval '5 seconds'", 1, receivers*changes)
 
 	healthy, neighbour := testkit.NewReceiver(t), b.app.Tenant(t)
 	neighbour.Register(t, healthy, "contact.updated")

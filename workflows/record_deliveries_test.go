@@ -3,13 +3,11 @@ package workflows_test
 import (
 	"testing"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/client"
 
 	"earshot/activities"
 	"earshot/internal/publicid"
-	"earshot/internal/testkit"
 	"earshot/internal/testkit/apptest"
 	"earshot/workflows"
 )
@@ -72,13 +70,9 @@ func recordSweep(t *testing.T) {
 
 // recordLongSweep records a sweep with more deliveries than one activity handles.
 func recordLongSweep(t *testing.T) {
-	database := testkit.Database(t)
-	g := newGroup(t, apptest.Options{DatabaseURL: database, Worker: true, Environ: []string{hours}}, []int{500})
+	g := newGroup(t, apptest.Options{Worker: true, Environ: []string{hours}}, []int{500})
 	g.waits(t, g.run, 2)
-	c, err := pgx.Connect(t.Context(), database)
-	require.NoError(t, err)
-	defer func() { _ = c.Close(t.Context()) }()
-	_, err = c.Exec(t.Context(), `INSERT INTO deliveries (id, organization_id, webhook_id, event_id, event_type, created_at,
+	_, err := g.app.Pool.Exec(t.Context(), `INSERT INTO deliveries (id, organization_id, webhook_id, event_id, event_type, created_at,
 		next_attempt_at, workflow_id) SELECT gen_random_uuid(), organization_id, webhook_id, event_id, event_type, created_at,
 		now() - interval '1 hour', workflow_id FROM deliveries, generate_series(1, 20000)`)
 	require.NoError(t, err)

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -68,19 +67,18 @@ func TestAThrottledWebhookGetsNoMoreThanItsLimitFromTwoWorkersAndEverythingOnce(
 	}
 	slices.Sort(ids)
 	require.Len(t, slices.Compact(ids), events, "each once")
-	rows(t, database, "status = 'succeeded' AND attempt_count = 1", events, events)
+	b.rows(t, "status = 'succeeded' AND attempt_count = 1", events, events)
 }
 
 func TestThrottledDeliveriesArriveWhenTheThrottleIsRemoved(t *testing.T) {
 	t.Parallel()
-	database := testkit.Database(t)
-	b := setup(t, apptest.Options{Worker: true, DatabaseURL: database})
+	b := setup(t, apptest.Options{Worker: true})
 	b.tenant.Patch(t, "/v1/webhooks/"+b.webhook, map[string]any{"maxPerSecond": 1})
 	const events = 8
 	for range events {
 		b.post(t)
 	}
-	rows(t, database, "attempt_count = 0 AND next_attempt_at > now() AND workflow_id IS NOT NULL", 1, events)
+	b.rows(t, "attempt_count = 0 AND next_attempt_at > now() AND workflow_id IS NOT NULL", 1, events)
 	b.tenant.Patch(t, "/v1/webhooks/"+b.webhook, map[string]any{"maxPerSecond": nil})
 	ids := sentIDs(b.receiver.Await(t, events))
 	slices.Sort(ids)
@@ -93,22 +91,18 @@ func TestThrottledDeliveriesArriveWhenTheThrottleIsRemoved(t *testing.T) {
 
 func TestANewDeliverySkipsTheLineAfterTheThrottleIsRemoved(t *testing.T) {
 	t.Parallel()
-	database := testkit.Database(t)
-	b := setup(t, apptest.Options{Worker: true, DatabaseURL: database})
+	b := setup(t, apptest.Options{Worker: true})
 	b.tenant.Patch(t, "/v1/webhooks/"+b.webhook, map[string]any{"maxPerSecond": 1})
 	b.post(t)
 	b.receiver.Await(t, 1)
-	c, err := pgx.Connect(t.Context(), database)
-	require.NoError(t, err)
-	defer func() { _ = c.Close(t.Context()) }()
-	_, err = c.Exec(t.Context(), "UPDATE webhook_throttles SET line_until = now() + interval '5 minutes'")
+	_, err := b.app.Pool.Exec(t.Context(), "UPDATE webhook_throttles SET line_until = now() + interval '5 minutes'")
 	require.NoError(t, err)
 	const waits = "attempt_count = 0 AND next_attempt_at > now() + interval '1 minute' AND workflow_id IS NOT NULL"
 	b.post(t)
-	rows(t, database, waits, 1, 1)
+	b.rows(t, waits, 1, 1)
 	b.tenant.Patch(t, "/v1/webhooks/"+b.webhook, map[string]any{"maxPerSecond": nil})
 	b.post(t)
 	require.Len(t, b.receiver.Await(t, 2), 2)
-	rows(t, database, waits, 1, 1)
-	rows(t, database, "status = 'succeeded'", 2, 2)
+	b.rows(t, waits, 1, 1)
+	b.rows(t, "status = 'succeeded'", 2, 2)
 }

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -300,10 +299,7 @@ func (n *tenant) agedKey(t *testing.T) object {
 	id, err := publicid.Parse[publicid.APIKey](made["id"].(string))
 	require.NoError(t, err)
 	// The schema protects the creation time, so the test uses SQL.
-	c, err := pgx.Connect(t.Context(), n.App.Config.DatabaseURL)
-	require.NoError(t, err)
-	defer func() { _ = c.Close(t.Context()) }()
-	_, err = c.Exec(t.Context(), "UPDATE api_keys SET created_at = created_at - interval '29 days' WHERE id = $1", id.UUID().String())
+	_, err = n.App.Pool.Exec(t.Context(), "UPDATE api_keys SET created_at = created_at - interval '29 days' WHERE id = $1", id.UUID().String())
 	require.NoError(t, err)
 	return made
 }

@@ -85,20 +85,14 @@ SELECT gen_random_uuid(), $1, $2, h, $4 FROM unnest($3::bytea[]) h`, n.post.UUID
 // exec runs SQL whose first argument is the organization.
 func (n *tenant) exec(t *testing.T, sql string, args ...any) {
 	t.Helper()
-	c, err := pgx.Connect(t.Context(), n.App.Config.DatabaseURL)
-	require.NoError(t, err)
-	defer func() { _ = c.Close(t.Context()) }()
-	_, err = c.Exec(t.Context(), sql, append([]any{n.Organization.ID.UUID().String()}, args...)...)
+	_, err := n.App.Pool.Exec(t.Context(), sql, append([]any{n.Organization.ID.UUID().String()}, args...)...)
 	require.NoError(t, err)
 }
 
 // query runs SQL about the organization and returns the single column of its rows.
 func query[T any](t *testing.T, n *tenant, sql string) []T {
 	t.Helper()
-	c, err := pgx.Connect(t.Context(), n.App.Config.DatabaseURL)
-	require.NoError(t, err)
-	defer func() { _ = c.Close(t.Context()) }()
-	rows, err := c.Query(t.Context(), sql, n.Organization.ID.UUID().String())
+	rows, err := n.App.Pool.Query(t.Context(), sql, n.Organization.ID.UUID().String())
 	require.NoError(t, err)
 	all, err := pgx.CollectRows(rows, pgx.RowTo[T])
 	require.NoError(t, err)

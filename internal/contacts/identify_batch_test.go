@@ -8,7 +8,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/oapi-codegen/nullable"
 	"github.com/stretchr/testify/require"
 
@@ -182,8 +181,7 @@ func batchUnpaid(t *testing.T, n *tenant) {
 func batchOfLarge(t *testing.T, n *tenant) {
 	items := several(40, "large")
 	require.NotContains(t, codes(n.batch(t, items...)), "")
-	db := connect(t, n)
-	_, err := db.Exec(t.Context(), `UPDATE contacts SET metadata = json_build_object('k', repeat('x', 256 * 1024 - 8)) WHERE organization_id = $1`,
+	_, err := n.App.Pool.Exec(t.Context(), `UPDATE contacts SET metadata = json_build_object('k', repeat('x', 256 * 1024 - 8)) WHERE organization_id = $1`,
 		n.Organization.ID.UUID())
 	require.NoError(t, err)
 	items[39]["name"] = "Ada"
@@ -255,7 +253,7 @@ func batchKeepsVotes(t *testing.T, n *tenant) {
 	}
 	// votes returns the transaction that last wrote the vote, and the vote's revenue.
 	votes := func(id string) (written string, cents *int64) {
-		err := connect(t, n).QueryRow(t.Context(), `SELECT v.xmin::text, v.mrr_cents FROM votes v JOIN contacts c ON c.id = v.contact_id
+		err := n.App.Pool.QueryRow(t.Context(), `SELECT v.xmin::text, v.mrr_cents FROM votes v JOIN contacts c ON c.id = v.contact_id
   WHERE c.organization_id = $1 AND c.external_user_id = $2`, n.Organization.ID.UUID(), id).Scan(&written, &cents)
 		require.NoError(t, err)
 		return written, cents
@@ -267,12 +265,4 @@ func batchKeepsVotes(t *testing.T, n *tenant) {
 	require.EqualValues(t, 900, *cents)
 	_, cents = votes("ada")
 	require.EqualValues(t, 9900, *cents)
-}
-
-func connect(t *testing.T, n *tenant) *pgx.Conn {
-	t.Helper()
-	c, err := pgx.Connect(t.Context(), n.App.Config.DatabaseURL)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = c.Close(t.Context()) })
-	return c
 }

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/go-faster/errors"
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/require"
 
@@ -85,17 +84,14 @@ func TestAContactsSourceAndConsentBasisAreImmutableInTheDatabase(t *testing.T) {
 	t.Parallel()
 	n := apptest.Start(t, apptest.Options{Alone: true}).Tenant(t)
 	id := n.ID(t, "/v1/contacts", object{"email": "ada@example.com"})
-	c, err := pgx.Connect(t.Context(), n.App.Config.DatabaseURL)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = c.Close(context.Background()) })
 	for _, set := range []string{"source = 'identify'", "consent_basis = 'sdk_identify'", "source = 'x', consent_basis = 'y', name = 'z'"} {
-		_, err := c.Exec(t.Context(), "UPDATE contacts SET "+set)
+		_, err := n.App.Pool.Exec(t.Context(), "UPDATE contacts SET "+set)
 		var refused *pgconn.PgError
 		require.True(t, errors.As(err, &refused), set)
 		require.Contains(t, refused.Message, "immutable")
 	}
 	// Writing the same values is no change, and all other columns may change.
-	_, err = c.Exec(t.Context(), "UPDATE contacts SET source = source, consent_basis = consent_basis, name = 'Ada'")
+	_, err := n.App.Pool.Exec(t.Context(), "UPDATE contacts SET source = source, consent_basis = consent_basis, name = 'Ada'")
 	require.NoError(t, err)
 	require.Equal(t, "Ada", n.Make(t, http.MethodGet, "/v1/contacts/"+id, nil)["name"])
 	n.Make(t, http.MethodPatch, "/v1/contacts/"+id, object{"email": "eve@example.com"})

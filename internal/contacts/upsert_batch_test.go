@@ -174,7 +174,7 @@ func upsertOnce(t *testing.T, n *tenant) {
 func upsertOfLarge(t *testing.T, n *tenant) {
 	items := several(20, "large")
 	n.upsert(t, items...)
-	_, err := connect(t, n).Exec(t.Context(), `UPDATE contacts SET metadata = json_build_object('k', repeat('x', 256 * 1024 - 12)) WHERE organization_id = $1`,
+	_, err := n.App.Pool.Exec(t.Context(), `UPDATE contacts SET metadata = json_build_object('k', repeat('x', 256 * 1024 - 12)) WHERE organization_id = $1`,
 		n.Organization.ID.UUID())
 	require.NoError(t, err)
 	for _, item := range items {

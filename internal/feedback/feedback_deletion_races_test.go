@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -414,11 +413,8 @@ func TestACommentThatMovedOutlivesThePostThatItWasOn(t *testing.T) {
 // in this order. Then it releases the lock. No other test may use the database.
 func (n *tenant) inTurn(t *testing.T, on string, requests ...request) []apptest.Answer {
 	t.Helper()
-	c, err := pgx.Connect(t.Context(), n.App.Config.DatabaseURL)
-	require.NoError(t, err)
-	defer func() { _ = c.Close(t.Context()) }()
 	waiting := func() (count int) {
-		require.NoError(t, c.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity
+		require.NoError(t, n.App.Pool.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity
 			WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&count))
 		return count
 	}

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"earshot/ent/db"
@@ -264,11 +263,8 @@ func quietLife(t *testing.T, n *tenant) {
 // refuseDeliveries makes the database refuse the organization's deliveries from now on.
 func refuseDeliveries(t *testing.T, n *tenant) {
 	t.Helper()
-	c, err := pgx.Connect(t.Context(), n.App.Config.DatabaseURL)
-	require.NoError(t, err)
-	defer func() { _ = c.Close(t.Context()) }()
 	id := n.Organization.ID.UUID().String()
-	_, err = c.Exec(t.Context(), `ALTER TABLE deliveries ADD CONSTRAINT "no deliveries today `+id+
+	_, err := n.App.Pool.Exec(t.Context(), `ALTER TABLE deliveries ADD CONSTRAINT "no deliveries today `+id+
 		`" CHECK (organization_id <> '`+id+`') NOT VALID`)
 	require.NoError(t, err)
 }

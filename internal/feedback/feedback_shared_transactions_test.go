@@ -197,7 +197,7 @@ func refusedNeighbours(t *testing.T, n *tenant) {
 // failedNeighbours makes the database abort the transaction of some requests.
 func failedNeighbours(t *testing.T, n *tenant) {
 	posts := n.Board(t) + "/posts"
-	_, err := n.connect(t).Exec(t.Context(), `
+	_, err := n.App.Pool.Exec(t.Context(), `
 CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'refused'; END $$;
 CREATE TRIGGER refuse BEFORE INSERT ON posts FOR EACH ROW WHEN (NEW.title = 'refused by the database') EXECUTE FUNCTION refuse()`)
 	require.NoError(t, err)

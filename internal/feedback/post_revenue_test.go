@@ -64,9 +64,6 @@ func (n *tenant) revenues(t *testing.T, board, currency string) string {
 // revenueIsExact computes the revenues anew and compares them with the stored ones.
 func (n *tenant) revenueIsExact(t *testing.T) {
 	t.Helper()
-	c, err := pgx.Connect(t.Context(), n.App.Config.DatabaseURL)
-	require.NoError(t, err)
-	defer func() { _ = c.Close(t.Context()) }()
 	for what, query := range map[string]string{
 		"a vote has another copy than its contact": `SELECT v.id::text FROM votes v LEFT JOIN contacts c ON c.id = v.contact_id
 			WHERE v.organization_id = $1 AND (v.mrr_cents, v.currency) IS DISTINCT FROM (c.mrr_cents, c.currency)`,
@@ -76,7 +73,7 @@ func (n *tenant) revenueIsExact(t *testing.T) {
 				WHERE v.organization_id = $1 GROUP BY 1, 2 HAVING sum(c.mrr_cents) > 0
 			) v ON v.post_id = r.post_id AND v.currency = r.currency WHERE coalesce(r.mrr_cents, 0) <> coalesce(v.sum, 0)`,
 	} {
-		rows, err := c.Query(t.Context(), query, n.Owner.OrganizationID)
+		rows, err := n.App.Pool.Query(t.Context(), query, n.Owner.OrganizationID)
 		require.NoError(t, err)
 		wrong, err := pgx.CollectRows(rows, pgx.RowTo[string])
 		require.NoError(t, err)

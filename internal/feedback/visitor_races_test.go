@@ -1,13 +1,11 @@
 package feedback_test
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -102,12 +100,9 @@ func addressesAmid(t *testing.T, n *tenant) {
 // addresses.
 func (n *tenant) addressesAreFollowed(t *testing.T) {
 	t.Helper()
-	c, err := pgx.Connect(t.Context(), n.App.Config.DatabaseURL)
-	require.NoError(t, err)
-	defer func() { _ = c.Close(context.WithoutCancel(t.Context())) }()
 	for _, table := range []string{"votes", "users"} {
 		var wrong int
-		require.NoError(t, c.QueryRow(t.Context(), "SELECT count(*) FROM "+table+` d JOIN contacts c ON c.id = d.contact_id
+		require.NoError(t, n.App.Pool.QueryRow(t.Context(), "SELECT count(*) FROM "+table+` d JOIN contacts c ON c.id = d.contact_id
 			WHERE d.email_hash IS NOT NULL AND d.email_hash IS DISTINCT FROM c.email_hash`).Scan(&wrong))
 		require.Zero(t, wrong, table)
 	}

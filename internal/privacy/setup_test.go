@@ -105,10 +105,7 @@ func (n *tenant) records(t *testing.T, request string) map[string][]object {
 // query runs SQL and returns the single column of its rows.
 func query[T any](t *testing.T, n *tenant, sql string, args ...any) []T {
 	t.Helper()
-	c, err := pgx.Connect(t.Context(), n.App.Config.DatabaseURL)
-	require.NoError(t, err)
-	defer func() { _ = c.Close(t.Context()) }()
-	rows, err := c.Query(t.Context(), sql, args...)
+	rows, err := n.App.Pool.Query(t.Context(), sql, args...)
 	require.NoError(t, err)
 	all, err := pgx.CollectRows(rows, pgx.RowTo[T])
 	require.NoError(t, err)

@@ -72,10 +72,7 @@ func (s *stage) token(t *testing.T, id publicid.Interaction) string {
 
 func (s *stage) query(t *testing.T, sql string, into ...any) {
 	t.Helper()
-	c, err := pgx.Connect(t.Context(), s.App.Config.DatabaseURL)
-	require.NoError(t, err)
-	defer func() { _ = c.Close(t.Context()) }()
-	require.NoError(t, c.QueryRow(t.Context(), sql).Scan(into...))
+	require.NoError(t, s.App.Pool.QueryRow(t.Context(), sql).Scan(into...))
 }
 
 func TestAPendingInteractionHasNoAddressAndNoTokenInTheClear(t *testing.T) {
@@ -150,12 +147,9 @@ func TestAConfirmationThatIsCutOffBeforeItsCommitHasChangedNothing(t *testing.T)
 	require.NoError(t, err)
 	done := make(chan error, 1)
 	go func() { _, err := s.Confirm(s.ctx, token, theirs, false, "en"); done <- err }()
-	killer, err := pgx.Connect(t.Context(), s.App.Config.DatabaseURL)
-	require.NoError(t, err)
-	defer func() { _ = killer.Close(context.Background()) }()
 	require.Eventually(t, func() bool {
 		var killed bool
-		err := killer.QueryRow(t.Context(), `SELECT coalesce(bool_or(pg_terminate_backend(pid)), false) FROM pg_stat_activity
+		err := s.App.Pool.QueryRow(t.Context(), `SELECT coalesce(bool_or(pg_terminate_backend(pid)), false) FROM pg_stat_activity
 			WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&killed)
 		return err == nil && killed
 	}, testkit.Wait, 10*time.Millisecond)

@@ -220,12 +220,9 @@ func TestAnApprovalThatIsCutOffBeforeItsCommitHasChangedNothing(t *testing.T) {
 	require.NoError(t, err)
 	done := make(chan int, 1)
 	go func() { done <- s.Do(t, http.MethodPost, "/v1/submissions/"+id.String()+"/approve", nil).Status }()
-	killer, err := pgx.Connect(t.Context(), s.App.Config.DatabaseURL)
-	require.NoError(t, err)
-	defer func() { _ = killer.Close(context.Background()) }()
 	require.Eventually(t, func() bool {
 		var killed bool
-		err := killer.QueryRow(t.Context(), `SELECT coalesce(bool_or(pg_terminate_backend(pid)), false) FROM pg_stat_activity
+		err := s.App.Pool.QueryRow(t.Context(), `SELECT coalesce(bool_or(pg_terminate_backend(pid)), false) FROM pg_stat_activity
 			WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&killed)
 		return err == nil && killed
 	}, testkit.Wait, 10*time.Millisecond)
@@ -251,15 +248,12 @@ func TestABoardThatBecomesPrivateWhileAnActionWaitsForItsPostTakesNothing(t *tes
 	require.NoError(t, err)
 	done := make(chan int, 1)
 	go func() { done <- s.Do(t, http.MethodPost, "/v1/submissions/"+id.String()+"/approve", nil).Status }()
-	other, err := pgx.Connect(t.Context(), s.App.Config.DatabaseURL)
-	require.NoError(t, err)
-	defer func() { _ = other.Close(context.Background()) }()
 	require.Eventually(t, func() bool {
 		var waits bool
 		const question = "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')"
-		return other.QueryRow(t.Context(), question).Scan(&waits) == nil && waits
+		return s.App.Pool.QueryRow(t.Context(), question).Scan(&waits) == nil && waits
 	}, testkit.Wait, 10*time.Millisecond)
-	_, err = other.Exec(t.Context(), "UPDATE boards SET public = false")
+	_, err = s.App.Pool.Exec(t.Context(), "UPDATE boards SET public = false")
 	require.NoError(t, err)
 	require.NoError(t, tx.Rollback(t.Context()))
 	require.Equal(t, http.StatusConflict, <-done)

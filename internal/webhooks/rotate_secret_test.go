@@ -74,12 +74,12 @@ func TestAWebhooksSecretIsRotatedWithAnOverlapInWhichBothSignaturesAreSent(t *te
 	require.Equal(t, []bool{false, true}, r.accepts(second, third), "the overlap is over")
 	require.NoError(t, webhooks.ForgetFormerSecrets(t.Context(), r.App.Store))
 	var left int
-	require.NoError(t, r.db.QueryRow(t.Context(), "SELECT count(former_secret_sealed) FROM webhooks").Scan(&left))
+	require.NoError(t, r.App.Pool.QueryRow(t.Context(), "SELECT count(former_secret_sealed) FROM webhooks").Scan(&left))
 	require.Zero(t, left)
 
 	fourth := r.rotateSecret(object{})
 	var overlap time.Duration
-	require.NoError(t, r.db.QueryRow(t.Context(), "SELECT former_secret_until - updated_at FROM webhooks").Scan(&overlap))
+	require.NoError(t, r.App.Pool.QueryRow(t.Context(), "SELECT former_secret_until - updated_at FROM webhooks").Scan(&overlap))
 	require.Equal(t, 24*time.Hour, overlap)
 	fifth := r.rotateSecret(object{"overlapSeconds": 0})
 	require.Equal(t, []bool{false, false, true}, r.accepts(third, fourth, fifth), "somebody has seen them")
@@ -94,7 +94,7 @@ func TestASecretBeforeWhoseSealingKeyIsGoneStopsNoDelivery(t *testing.T) {
 	r.exec("UPDATE webhooks SET secret_sealed = '\\x0274650102'", r.id)
 	third := r.rotateSecret(object{})
 	var kept int
-	require.NoError(t, r.db.QueryRow(t.Context(), "SELECT count(former_secret_sealed) FROM webhooks").Scan(&kept))
+	require.NoError(t, r.App.Pool.QueryRow(t.Context(), "SELECT count(former_secret_sealed) FROM webhooks").Scan(&kept))
 	require.Zero(t, kept)
 	require.Equal(t, []bool{false, true}, r.accepts(second, third))
 }

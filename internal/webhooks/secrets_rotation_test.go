@@ -11,7 +11,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"earshot/internal/config"
@@ -25,8 +24,7 @@ import (
 // vault is a service with an organization and two keys: test, which seals, and k2.
 type vault struct {
 	*tenant
-	t  *testing.T
-	db *pgx.Conn
+	t *testing.T
 }
 
 func newVault(t *testing.T) *vault {
@@ -36,10 +34,7 @@ func newVault(t *testing.T) *vault {
 		keys += strings.Repeat(",", i) + name + ":" + base64.StdEncoding.EncodeToString(keyOf(name))
 	}
 	app := apptest.Start(t, apptest.Options{Worker: true, Environ: []string{"EARSHOT_WEBHOOK_CAP=1000", "EARSHOT_SECRET_KEYS=" + keys}})
-	c, err := pgx.Connect(t.Context(), app.Config.DatabaseURL)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = c.Close(context.Background()) })
-	return &vault{tenant: &tenant{app.Tenant(t)}, t: t, db: c}
+	return &vault{tenant: &tenant{app.Tenant(t)}, t: t}
 }
 
 // keyOf returns the key with this name.
@@ -81,7 +76,7 @@ func (v *vault) exec(sql, webhook string) {
 	v.t.Helper()
 	id, err := publicid.Parse[publicid.Webhook](webhook)
 	require.NoError(v.t, err)
-	tag, err := v.db.Exec(v.t.Context(), sql+" WHERE id = $1", id.UUID().String())
+	tag, err := v.App.Pool.Exec(v.t.Context(), sql+" WHERE id = $1", id.UUID().String())
 	require.NoError(v.t, err)
 	require.EqualValues(v.t, 1, tag.RowsAffected())
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"earshot/internal/testkit/apptest"
@@ -37,12 +36,9 @@ func TestNoKeyAndNoSecretIsStoredInClear(t *testing.T) {
 // everything returns the text of every row of every table, with bytes in hex.
 func everything(t *testing.T, app *apptest.App) string {
 	t.Helper()
-	c, err := pgx.Connect(t.Context(), app.Config.DatabaseURL)
-	require.NoError(t, err)
-	defer func() { _ = c.Close(t.Context()) }()
 	var query, all string
-	require.NoError(t, c.QueryRow(t.Context(), `SELECT string_agg(format('SELECT x::text AS row FROM %I x', tablename), ' UNION ALL ')
+	require.NoError(t, app.Pool.QueryRow(t.Context(), `SELECT string_agg(format('SELECT x::text AS row FROM %I x', tablename), ' UNION ALL ')
 		FROM pg_tables WHERE schemaname = 'public'`).Scan(&query))
-	require.NoError(t, c.QueryRow(t.Context(), `SELECT string_agg(row, E'\n') FROM (`+query+`) rows`).Scan(&all))
+	require.NoError(t, app.Pool.QueryRow(t.Context(), `SELECT string_agg(row, E'\n') FROM (`+query+`) rows`).Scan(&all))
 	return all
 }

@@ -37,8 +37,8 @@ WHERE c.relkind = 'r' AND a.attname = 'organization_id'`
 func (n *Tenant) rows(t testing.TB) map[string][]string {
 	t.Helper()
 	var query string
-	require.NoError(t, n.App.pool.QueryRow(t.Context(), readRows).Scan(&query))
-	found, err := n.App.pool.Query(t.Context(), query, n.Organization.ID.UUID().String())
+	require.NoError(t, n.App.Pool.QueryRow(t.Context(), readRows).Scan(&query))
+	found, err := n.App.Pool.Query(t.Context(), query, n.Organization.ID.UUID().String())
 	require.NoError(t, err)
 	all := map[string][]string{}
 	var table, row string
@@ -67,7 +67,7 @@ func (n *Tenant) Contents(t testing.TB, table string) []string {
 	}
 	// The payload is added as text. The workflow's ids appear at an arbitrary time, and transaction
 	// numbers are shared by all databases.
-	rows, err := n.App.pool.Query(t.Context(), fmt.Sprintf(
+	rows, err := n.App.Pool.Query(t.Context(), fmt.Sprintf(
 		`SELECT (to_jsonb(x) - 'payload' - 'workflow_id' - 'workflow_run_id' - 'changed_in')::text || %s FROM %s x WHERE organization_id = $1`,
 		payload, table), n.Organization.ID.UUID())
 	require.NoError(t, err)

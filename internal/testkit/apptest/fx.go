@@ -54,8 +54,9 @@ type App struct {
 	Connection *dispatch.Connection
 	Metrics    *telemetry.Metrics
 	Config     config.Config
-	// pool is for the test's own queries, separate from the service's connections.
-	pool *pgxpool.Pool
+	// Pool is for the test's own statements, separate from the service's connections. A connection of
+	// its own for each statement would take Postgres longer than the statement.
+	Pool *pgxpool.Pool
 	// began is the start of the test. The namespace contains closed workflows of earlier tests.
 	began time.Time
 }
@@ -275,7 +276,7 @@ func start(ctx context.Context, o Options) (a *App, stop func() error, err error
 	if o.Into != nil {
 		parts = append(parts, fx.Populate(o.Into...))
 	}
-	if a.pool, err = pgxpool.New(ctx, c.DatabaseURL); err != nil {
+	if a.Pool, err = pgxpool.New(ctx, c.DatabaseURL); err != nil {
 		return nil, nil, errors.Wrap(err, "reach the database")
 	}
 	service := fx.New(append(parts, dispatch.Drain, fx.Populate(&a.API))...)
@@ -290,7 +291,7 @@ func start(ctx context.Context, o Options) (a *App, stop func() error, err error
 	return a, func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), testkit.Wait)
 		defer cancel()
-		a.pool.Close()
+		a.Pool.Close()
 		return errors.Join(closeServer(ctx), service.Stop(ctx))
 	}, nil
 }
