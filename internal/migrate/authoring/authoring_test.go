@@ -3,6 +3,7 @@ package authoring_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -31,38 +32,31 @@ func observed(t *testing.T, texts ...string) []authoring.Observed {
 	return all
 }
 
-// The record is the source of `earshot migrate plan`.
-func TestTheRecordedMigrationEffectsMatchPostgres(t *testing.T) {
+func TestTheEffectsOfTheMigrations(t *testing.T) {
 	t.Parallel()
 	files, err := migrate.Files(migrations.FS)
 	require.NoError(t, err)
-	all, err := authoring.Observe(t.Context(), testkit.EmptyDatabase(t), files)
+	all, err := authoring.Observe(t.Context(), testkit.EmptyDatabase(t), files) // takes seconds, so once for all cases
 	require.NoError(t, err)
-	text, err := authoring.EffectsOf(all).Text()
-	require.NoError(t, err)
-	recorded, err := os.ReadFile(filepath.Join(testkit.Root(), "ent", "migrations", "effects.json"))
-	require.NoError(t, err)
-	require.Equal(t, string(recorded), string(text), "run `make migration`")
-	for _, o := range all {
-		if !migrations.BeforeRules(o.Name) {
-			require.Empty(t, o.Problems(), o.Name)
+	// The record is the source of `earshot migrate plan`.
+	t.Run("match the record", func(t *testing.T) {
+		text, err := authoring.EffectsOf(all).Text()
+		require.NoError(t, err)
+		recorded, err := os.ReadFile(filepath.Join(testkit.Root(), "ent", "migrations", "effects.json"))
+		require.NoError(t, err)
+		require.Equal(t, string(recorded), string(text), "run `make migration`")
+	})
+	t.Run("follow the rules since there are rules", func(t *testing.T) {
+		for _, o := range all {
+			if !migrations.BeforeRules(o.Name) {
+				require.Empty(t, o.Problems(), o.Name)
+			}
 		}
-	}
-}
-
-func TestARuleViolationOfAnEarlyMigrationIsReported(t *testing.T) {
-	t.Parallel()
-	files, err := migrate.Files(migrations.FS)
-	require.NoError(t, err)
-	all, err := authoring.Observe(t.Context(), testkit.EmptyDatabase(t), files)
-	require.NoError(t, err)
-	last := all[len(all)-1]
-	for _, o := range all {
-		if o.Name == "20261122054022_hash_members_addresses.sql" {
-			last = o
-		}
-	}
-	require.Contains(t, last.Problems()[0], "reads all of comments, and writes wait meanwhile")
+	})
+	t.Run("violated a rule once before, which is reported", func(t *testing.T) {
+		early := slices.IndexFunc(all, func(o authoring.Observed) bool { return o.Name == "20261122054022_hash_members_addresses.sql" })
+		require.Contains(t, all[early].Problems()[0], "reads all of comments, and writes wait meanwhile")
+	})
 }
 
 const two = `-- +goose Up

@@ -86,31 +86,32 @@ func TestTheMigrationsBuildTheDeclaredSchema(t *testing.T) {
 // diffs are both halves of a comparison.
 var diffs = []func(ctx context.Context, s *postgres.DB, dir, name string) error{authoring.Diff, authoring.DiffIndexes}
 
-// This checks the comparison itself: it has to detect each kind of difference.
+// This checks the comparison itself: it has to detect each kind of difference. One migration makes all
+// of them on separate tables and columns, because a replay of the migrations takes seconds.
 func TestAChangeThatNoMigrationMadeIsSeen(t *testing.T) {
 	t.Parallel()
-	for what, c := range map[string]struct{ change, remedy string }{
+	cases := map[string]struct{ change, remedy string }{
 		"a column that is missing":        {`ALTER TABLE boards DROP COLUMN description`, `ADD COLUMN "description"`},
 		"a column too many":               {`ALTER TABLE boards ADD COLUMN extra text`, `DROP COLUMN "extra"`},
 		"an index too many":               {`CREATE INDEX extra ON tags (color)`, `DROP INDEX CONCURRENTLY IF EXISTS "extra"`},
 		"an index that is missing":        {`DROP INDEX post_board_id_slug`, `CREATE UNIQUE INDEX CONCURRENTLY IF NOT EXISTS "post_board_id_slug"`},
 		"a reference that is missing":     {`ALTER TABLE tags DROP CONSTRAINT tags_boards_board`, `ADD CONSTRAINT "tags_boards_board" FOREIGN KEY ("organization_id", "board_id")`},
-		"a reference too many":            {`ALTER TABLE tags ADD CONSTRAINT extra FOREIGN KEY (organization_id) REFERENCES organizations (id)`, `DROP CONSTRAINT "extra"`},
-		"a reference without its owner":   {`ALTER TABLE tags DROP CONSTRAINT tags_boards_board; ALTER TABLE tags ADD CONSTRAINT tags_boards_board FOREIGN KEY (board_id) REFERENCES boards (id)`, `FOREIGN KEY ("organization_id", "board_id")`},
-		"a deletion that works otherwise": {`ALTER TABLE attempts DROP CONSTRAINT attempts_deliveries_delivery; ALTER TABLE attempts ADD CONSTRAINT attempts_deliveries_delivery FOREIGN KEY (organization_id, delivery_id) REFERENCES deliveries (organization_id, id)`, `ON DELETE CASCADE`},
-	} {
-		t.Run(what, func(t *testing.T) {
-			t.Parallel()
-			dir := copied(t)
-			later := "-- +goose Up\n" + c.change + ";\n"
-			require.NoError(t, os.WriteFile(filepath.Join(dir, next(t)+"_test.sql"), []byte(later), 0o600))
-			rehash(t, dir)
-			for _, diff := range diffs {
-				if err := diff(t.Context(), fixture.Open(t, testkit.EmptyDatabase(t)), dir, "remedy"); err != nil {
-					require.ErrorIs(t, err, migrate.ErrNoPlan)
-				}
-			}
-			require.Contains(t, written(t, dir), c.remedy)
-		})
+		"a reference too many":            {`ALTER TABLE tags ADD CONSTRAINT another FOREIGN KEY (organization_id) REFERENCES organizations (id)`, `DROP CONSTRAINT "another"`},
+		"a reference without its owner":   {`ALTER TABLE changelog_entries DROP CONSTRAINT changelog_entries_boards_board; ALTER TABLE changelog_entries ADD CONSTRAINT changelog_entries_boards_board FOREIGN KEY (board_id) REFERENCES boards (id)`, `ADD CONSTRAINT "changelog_entries_boards_board" FOREIGN KEY ("organization_id", "board_id")`},
+		"a deletion that works otherwise": {`ALTER TABLE attempts DROP CONSTRAINT attempts_deliveries_delivery; ALTER TABLE attempts ADD CONSTRAINT attempts_deliveries_delivery FOREIGN KEY (organization_id, delivery_id) REFERENCES deliveries (organization_id, id)`, `ADD CONSTRAINT "attempts_deliveries_delivery" FOREIGN KEY ("organization_id", "delivery_id") REFERENCES "deliveries" ("organization_id", "id") ON UPDATE NO ACTION ON DELETE CASCADE`},
+	}
+	later := "-- +goose Up\n"
+	for _, c := range cases {
+		later += c.change + ";\n"
+	}
+	dir := copied(t)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, next(t)+"_test.sql"), []byte(later), 0o600))
+	rehash(t, dir)
+	for _, diff := range diffs {
+		require.NoError(t, diff(t.Context(), fixture.Open(t, testkit.EmptyDatabase(t)), dir, "remedy"))
+	}
+	remedies := written(t, dir)
+	for what, c := range cases {
+		t.Run(what, func(t *testing.T) { require.Contains(t, remedies, c.remedy) })
 	}
 }
