@@ -15,25 +15,35 @@ const (
 	webhooksURI = "feedback://contract/webhooks.json"
 )
 
-// addResources offers the contract, and also its events alone, because the contract is long.
-func (s *Surface) addResources(server *sdk.Server) {
-	add := func(uri, name, title, description string, document any) {
-		text := encoded(document)
-		server.AddResource(&sdk.Resource{
-			URI: uri, Name: name, Title: title, Description: description, MIMEType: "application/json",
-			Size: int64(len(text)),
-		}, func(context.Context, *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
-			return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{
-				{URI: uri, MIMEType: "application/json", Text: string(text)},
-			}}, nil
-		})
+// document is a resource with its text.
+type document struct {
+	*sdk.Resource
+	text string
+}
+
+// documents returns the contract, and also its events alone, because the contract is long.
+func (c *contract) documents() (all []document) {
+	add := func(uri, name, title, description string, content any) {
+		text := string(encoded(content))
+		all = append(all, document{&sdk.Resource{
+			URI: uri, Name: name, Title: title, Description: description, MIMEType: "application/json", Size: int64(len(text)),
+		}, text})
 	}
 	add(contractURI, "openapi.json", "The API's contract",
 		"OpenAPI 3.1: every operation of the REST interface with its limits and errors. Its names are camelCase.",
-		s.contract)
+		c)
 	add(webhooksURI, "webhooks.json", "The webhook catalogue",
 		"Every event that webhooks can subscribe to: when it is sent, the schema of its payload, and an example.",
-		s.contract.catalogue())
+		c.catalogue())
+	return all
+}
+
+func (d document) addTo(server *sdk.Server) {
+	server.AddResource(d.Resource, func(context.Context, *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
+		return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{
+			{URI: d.URI, MIMEType: d.MIMEType, Text: d.text},
+		}}, nil
+	})
 }
 
 // catalogue describes each event as the contract's section "webhooks" does. Payloads are the same

@@ -31,9 +31,10 @@ const (
 
 // Surface serves the tools.
 type Surface struct {
-	contract *contract
-	tools    []*ready
-	log      *slog.Logger
+	contract  *contract
+	tools     []*ready
+	documents []document
+	log       *slog.Logger
 }
 
 // instructions are the first text that an agent gets.
@@ -46,7 +47,7 @@ const instructions = "Product feedback of one organization: boards hold posts, w
 // Mount serves the tools of the API at Path.
 func Mount(a *api.API, log *slog.Logger) error {
 	c := newContract(a.Contract())
-	s := &Surface{contract: c, log: log}
+	s := &Surface{contract: c, documents: c.documents(), log: log}
 	for _, t := range table {
 		r, err := c.ready(t)
 		if err != nil {
@@ -115,7 +116,7 @@ func (s *Surface) server(writes bool) *sdk.Server {
 			SetCacheable: func(_ context.Context, _ sdk.Request, c *sdk.Cacheable) { c.CacheScope = "private" },
 		})
 	for _, r := range s.tools {
-		server.AddTool(r.described(s.contract), func(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+		server.AddTool(r.listed, func(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 			got := s.call(ctx, surfaceRequestOf(ctx), r, req.Params.Arguments)
 			// The protocol requires the JSON twice: as structured content for programs, and as text
 			// for older clients.
@@ -128,7 +129,9 @@ func (s *Surface) server(writes bool) *sdk.Server {
 	if !writes {
 		server.AddReceivingMiddleware(listReading)
 	}
-	s.addResources(server)
+	for _, d := range s.documents {
+		d.addTo(server)
+	}
 	addPrompts(server, writes)
 	return server
 }

@@ -1,10 +1,10 @@
 package mcp
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -17,6 +17,7 @@ import (
 type ready struct {
 	tool
 	operations []*operation // in the order of the actions
+	listed     *sdk.Tool
 }
 
 func (c *contract) ready(t tool) (*ready, error) {
@@ -28,6 +29,7 @@ func (c *contract) ready(t tool) (*ready, error) {
 		}
 		r.operations = append(r.operations, op)
 	}
+	r.listed = r.described(c)
 	return r, nil
 }
 
@@ -189,5 +191,4 @@ func (r *ready) argument(name string) *openapi3.SchemaRef {
 	return (&openapi3.Schema{AnyOf: all}).NewRef()
 }
 
-// same compares the JSON of two schemas.
-func same(a, b openapi3.Schema) bool { return bytes.Equal(encoded(a), encoded(b)) }
+func same(a, b openapi3.Schema) bool { return reflect.DeepEqual(a, b) }
