@@ -2,8 +2,8 @@ package api_test
 
 import (
 	"context"
-
 	"net/http"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
@@ -14,6 +14,16 @@ import (
 	"earshot/api"
 	"earshot/internal/testkit/apptest"
 )
+
+func TestAServiceOfATestHasAllUseCases(t *testing.T) {
+	t.Parallel()
+	all := reflect.ValueOf(apptest.Start(t, apptest.Options{}).UseCases)
+	for i := range all.NumField() {
+		if all.Type().Field(i).IsExported() && all.Field(i).Kind() == reflect.Pointer {
+			require.False(t, all.Field(i).IsNil(), all.Type().Field(i).Name)
+		}
+	}
+}
 
 func TestTheServiceItself(t *testing.T) {
 	t.Parallel()

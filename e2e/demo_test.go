@@ -8,7 +8,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"earshot/internal/devstack/demo"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 	"earshot/internal/testkit/tier"
 	sdk "earshot/sdk/go"
 )
@@ -81,4 +83,31 @@ func (s *stack) hasDemo(t *testing.T) {
 	failed := c.Deliveries.List(t.Context(), webhooks[0].ID, sdk.ListDeliveriesParams{Status: sdk.DeliveryStatusFailed})
 	require.Eventually(t, func() bool { return len(all(t, failed.All())) == 8 }, waitLimit, pollInterval,
 		"the receiver refuses 4 declined posts and 4 published entries")
+}
+
+func TestTheDemoHasItsOwnBoardBesideOneWithItsName(t *testing.T) {
+	tier.Slow(t, "fills the demo")
+	t.Parallel()
+	tenant := apptest.Start(t, apptest.Options{}).Tenant(t)
+	client, err := sdk.New(sdk.Options{BaseURL: tenant.App.URL, APIKey: tenant.Key})
+	require.NoError(t, err)
+	mine, err := client.Boards.Create(t.Context(), sdk.CreateBoardRequest{Name: "Ideas", Slug: sdk.Ptr("ideas")})
+	require.NoError(t, err)
+
+	var addresses []string
+	for range 2 {
+		address, stop, err := demo.Start(t.Context(), tenant.App.URL, tenant.Key, t.Logf)
+		require.NoError(t, err)
+		stop()
+		require.True(t, strings.HasPrefix(address, tenant.App.URL+"/b/"+mine.OrganizationID+"/"), address)
+		require.False(t, strings.HasSuffix(address, "/ideas"), address)
+		addresses = append(addresses, address)
+	}
+	require.Equal(t, addresses[0], addresses[1])
+	posts := 0
+	for _, err := range client.Posts.List(t.Context(), mine.ID, sdk.ListPostsParams{}).All() {
+		require.NoError(t, err)
+		posts++
+	}
+	require.Zero(t, posts, "the board of the same name stays as it was")
 }

@@ -1,4 +1,4 @@
-package page
+package page_test
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"earshot/internal/page"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
 )
@@ -22,14 +23,14 @@ const somePost = "pst_01kkgt5hn1fpnv5e78weftw0p1"
 func TestACursorIsTakenOnlyAsItWasGiven(t *testing.T) {
 	t.Parallel()
 	check := func(t require.TestingT, cursor string) {
-		q := Query{Cursor: &cursor}
+		q := page.Query{Cursor: &cursor}
 		var bad problem.Fields
-		id := After[publicid.Post](&bad, "x", q)
+		id := page.After[publicid.Post](&bad, "x", q)
 		if requireVerdict(t, bad, id != nil) {
 			require.Equal(t, cursor, cursorOf(t, id.String()))
 		}
-		takenAsGiven(t, ByNumber, cursor)
-		takenAsGiven(t, ByTime, cursor)
+		takenAsGiven(t, page.ByNumber, cursor)
+		takenAsGiven(t, page.ByTime, cursor)
 	}
 	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 	encode := base64.RawURLEncoding.EncodeToString
@@ -88,10 +89,10 @@ func TestACursorIsTakenOnlyAsItWasGiven(t *testing.T) {
 	})
 }
 
-func takenAsGiven[V any](t require.TestingT, list Ordered[V], cursor string) {
+func takenAsGiven[V any](t require.TestingT, list page.Ordered[V], cursor string) {
 	var bad problem.Fields
 	var id publicid.Post
-	last, ok := list.After(&bad, "x", Query{Cursor: &cursor}, &id)
+	last, ok := list.After(&bad, "x", page.Query{Cursor: &cursor}, &id)
 	if requireVerdict(t, bad, ok) {
 		require.Equal(t, cursor, cursorOf(t, list.Write(last), id.String()), "it stands for %v", last)
 	}
@@ -110,7 +111,7 @@ func requireVerdict(t require.TestingT, bad problem.Fields, taken bool) bool {
 
 // cursorOf returns the cursor that Cut writes for a position.
 func cursorOf(t require.TestingT, place ...string) string {
-	p := Cut("x", []int{1, 2}, 1, func(int) []string { return place })
+	p := page.Cut("x", []int{1, 2}, 1, func(int) []string { return place })
 	require.NotNil(t, p.NextCursor)
 	return *p.NextCursor
 }
@@ -122,16 +123,16 @@ func TestAPlaceIsFoundAgain(t *testing.T) {
 		var id, read publicid.Post
 		require.NoError(t, id.Scan(uuid.UUID(value).String()))
 		var bad problem.Fields
-		cursor := cursorOf(t, ByNumber.Write(n), id.String())
-		number, ok := ByNumber.After(&bad, "x", Query{Cursor: &cursor}, &read)
+		cursor := cursorOf(t, page.ByNumber.Write(n), id.String())
+		number, ok := page.ByNumber.After(&bad, "x", page.Query{Cursor: &cursor}, &read)
 		require.True(t, ok && number == n && read == id)
 		// With the precision of Postgres, within the years that JSON can write.
 		at := time.UnixMicro(n).UTC()
 		if at.Year() < 1 || at.Year() > 9999 {
 			return
 		}
-		cursor = cursorOf(t, ByTime.Write(at), id.String())
-		moment, ok := ByTime.After(&bad, "x", Query{Cursor: &cursor}, &read)
+		cursor = cursorOf(t, page.ByTime.Write(at), id.String())
+		moment, ok := page.ByTime.After(&bad, "x", page.Query{Cursor: &cursor}, &read)
 		require.True(t, ok && moment.Equal(at) && read == id, "%s became %s", at, moment)
 		require.Empty(t, bad)
 	}

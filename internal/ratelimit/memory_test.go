@@ -1,4 +1,4 @@
-package ratelimit
+package ratelimit_test
 
 import (
 	"testing"
@@ -6,12 +6,14 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"earshot/internal/ratelimit"
 )
 
 func TestABucketRefillsInAMinute(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := NewBuckets[string](30)
+		b := ratelimit.NewBuckets[string](30)
 		for i := range 30 {
 			taken := b.Take("here")
 			require.True(t, taken.OK)
@@ -29,16 +31,18 @@ func TestABucketRefillsInAMinute(t *testing.T) {
 
 func TestTheBucketsRememberABoundedNumberOfKeys(t *testing.T) {
 	t.Parallel()
-	b := NewBuckets[int](1)
+	b := ratelimit.NewBuckets[int](1)
 	require.True(t, b.Take(0).OK)
-	for i := range Most - 1 {
+	for i := range ratelimit.Most - 1 {
 		b.Take(i + 1)
 	}
 	require.False(t, b.Take(0).OK, "still there, and the latest now")
-	for i := range Most - 1 {
-		b.Take(Most + i)
+	for i := range ratelimit.Most - 1 {
+		b.Take(ratelimit.Most + i)
 	}
-	require.False(t, b.Take(0).OK, "who came last goes last")
-	require.True(t, b.Take(1).OK, "forgotten")
-	require.Equal(t, Most, b.of.Len())
+	require.False(t, b.Take(0).OK, "the latest key goes last")
+	for i := range ratelimit.Most {
+		b.Take(2*ratelimit.Most + i)
+	}
+	require.True(t, b.Take(0).OK, "forgotten, because so many others came since")
 }

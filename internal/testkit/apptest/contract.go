@@ -112,7 +112,7 @@ func (c contractTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	answer.Body = io.NopCloser(bytes.NewReader(body))
 	if r.URL.Path != "/v1/openapi.json" {
-		assert.NoError(c.t, checkAnswer(r, answer, body), "%s %s: %s", r.Method, r.URL.Path, body)
+		assert.NoError(c.t, CheckAnswer(r, answer, body), "%s %s: %s", r.Method, r.URL.Path, body)
 	}
 	return answer, nil
 }
@@ -121,7 +121,8 @@ func isJSON(r *http.Response) bool {
 	return r.Request.Method != http.MethodHead && strings.HasPrefix(r.Header.Get("Content-Type"), "application/json")
 }
 
-func checkAnswer(r *http.Request, answer *http.Response, body []byte) error {
+// CheckAnswer returns an error if the answer to a request differs from the contract.
+func CheckAnswer(r *http.Request, answer *http.Response, body []byte) error {
 	c, err := loadContract()
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package apptest
+package api_test
 
 import (
 	"fmt"
@@ -7,8 +7,11 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"earshot/internal/testkit/apptest"
 )
 
+// All tests of the API rely on this check.
 func TestAnAnswerThatDiffersFromTheContractIsCaught(t *testing.T) {
 	t.Parallel()
 	const good = `{"data":[],"nextCursor":null}`
@@ -20,7 +23,7 @@ func TestAnAnswerThatDiffersFromTheContractIsCaught(t *testing.T) {
 				answer.Header.Set(name, "1")
 			}
 		}
-		return checkAnswer(httptest.NewRequest(http.MethodGet, "/v1/boards", nil), answer, []byte(body))
+		return apptest.CheckAnswer(httptest.NewRequest(http.MethodGet, "/v1/boards", nil), answer, []byte(body))
 	}
 	require.NoError(t, check(http.StatusOK, good, ""))
 	for what, body := range map[string]string{
