@@ -50,6 +50,7 @@ func TestAPageOfLargeRowsEndsEarlyAndTheNextOneGoesOn(t *testing.T) {
 }
 
 func TestAPageOfContactsWithMuchMetadataEndsEarly(t *testing.T) {
+	tier.Slow(t, "writes and reads many megabytes")
 	t.Parallel()
 	n := apptest.Start(t, apptest.Options{}).Tenant(t)
 	for i := range largeRows {

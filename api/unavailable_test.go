@@ -80,6 +80,7 @@ func TestABurstOfIdentifiesForALockedContactBlocksNoOtherRequest(t *testing.T) {
 }
 
 func TestEveryRequestIsAnsweredWhileTheDatabaseStandsStill(t *testing.T) {
+	tier.Slow(t, "holds 96 connections to the database")
 	t.Parallel()
 	// One connection for each operation, half of them for the organization's changes.
 	app := apptest.Start(t, apptest.Options{DatabaseURL: testkit.ImpatientDatabase(t), Environ: []string{"EARSHOT_DATABASE_MAX_CONNS=96"}})

@@ -12,6 +12,7 @@ import (
 
 	"earshot/internal/publicid"
 	"earshot/internal/testkit/apptest"
+	"earshot/internal/testkit/tier"
 	"earshot/webhook"
 	"earshot/worker"
 )
@@ -185,6 +186,7 @@ var faults = map[string]struct {
 }
 
 func TestARunThatIsWrongFails(t *testing.T) {
+	tier.Slow(t, "runs the bench several times")
 	t.Parallel()
 	app := apptest.Start(t, apptest.Options{Worker: true})
 	s, err := open(t.Context(), addresses{app.URL, app.Config.DatabaseURL, os.Getenv("TEMPORAL_ADDRESS")})

@@ -23,6 +23,7 @@ import (
 	"earshot/internal/publicid"
 	"earshot/internal/testkit"
 	"earshot/internal/testkit/apptest"
+	"earshot/internal/testkit/tier"
 	"earshot/worker"
 	"earshot/workflows"
 )
@@ -216,6 +217,7 @@ func TestTheWorkerWaitsForItsNamespaceToBeSetUp(t *testing.T) {
 // The test locks the tables of some parts, so all tries of each fail. The part "streaks" reads a
 // table that deliveries read, too, and has no lock of its own.
 func TestAPartOfTheSweepThatFailsStopsNoOther(t *testing.T) {
+	tier.Slow(t, "waits for lock timeouts")
 	t.Parallel()
 	database, r := testkit.ImpatientDatabase(t), testkit.NewReceiver(t)
 	// Nothing listens on port 1, so the predecessor commits and never reaches Temporal.

@@ -18,6 +18,7 @@ import (
 	"earshot/internal/publicid"
 	"earshot/internal/testkit"
 	"earshot/internal/testkit/apptest"
+	"earshot/internal/testkit/tier"
 	"earshot/workflows"
 )
 
@@ -90,6 +91,7 @@ func (b *backfilled) counts(t *testing.T) (counts [3]int) {
 }
 
 func TestABackfillGoesOnWhereAWorkerThatEndedInTheMiddleLeftIt(t *testing.T) {
+	tier.Slow(t, "waits for the heartbeat timeout of an activity")
 	t.Parallel()
 	namespace, database := testkit.Namespace(t), testkit.Database(t)
 	o := apptest.Options{Worker: true, Temporal: &namespace, DatabaseURL: database}

@@ -13,6 +13,7 @@ import (
 	"earshot/internal/publicid"
 	"earshot/internal/testkit"
 	"earshot/internal/testkit/apptest"
+	"earshot/internal/testkit/tier"
 	"earshot/workflows"
 )
 
@@ -64,6 +65,7 @@ func TestARunWhoseHistoryBecomesLongGoesOnInANewOneThatKnowsEverything(t *testin
 }
 
 func TestCancelingAContinuedRunGivesUpItsPendingDeliveries(t *testing.T) {
+	tier.Slow(t, "makes a history that continues in a new run")
 	t.Parallel()
 	g := newLong(t)
 	require.NoError(t, g.app.Temporal.CancelWorkflow(t.Context(), g.run, ""))
@@ -74,6 +76,7 @@ func TestCancelingAContinuedRunGivesUpItsPendingDeliveries(t *testing.T) {
 // TestAResetOfAContinuedRunSendsItsFailedDeliveriesAgain resets the first run, at its last workflow
 // task, which had continued it as new.
 func TestAResetOfAContinuedRunSendsItsFailedDeliveriesAgain(t *testing.T) {
+	tier.Slow(t, "makes a history that continues in a new run")
 	t.Parallel()
 	g := newLong(t)
 	first := g.firstRun(t)

@@ -16,6 +16,7 @@ import (
 	"earshot/internal/publicid"
 	"earshot/internal/testkit"
 	"earshot/internal/testkit/apptest"
+	"earshot/internal/testkit/tier"
 	"earshot/workflows"
 )
 
@@ -83,6 +84,7 @@ func requireNumbered(t *testing.T, row map[string]any, n int) {
 }
 
 func TestADeliveryThatFailsAgainAfterAResetHasFiveFurtherAttempts(t *testing.T) {
+	tier.Slow(t, "makes 25 attempts in five runs")
 	t.Parallel()
 	b := setup(t, apptest.Options{Worker: true})
 	b.receiver.Answer(func(int, testkit.Received) int { return http.StatusInternalServerError })

@@ -17,6 +17,7 @@ import (
 
 	"earshot/internal/testkit"
 	"earshot/internal/testkit/apptest"
+	"earshot/internal/testkit/tier"
 	"earshot/workflows"
 )
 
@@ -205,6 +206,7 @@ func TestEnablingDisablingOrDeletingTheWebhookEndsTheStreak(t *testing.T) {
 }
 
 func TestAWebhookThatIsEnabledAnewIsDisabledAndToldOfAnew(t *testing.T) {
+	tier.Slow(t, "makes a hundred failures")
 	t.Parallel()
 	f := newFailing(t, apptest.Options{})
 	for n := 1; n <= 2; n++ {

@@ -23,6 +23,7 @@ import (
 	"earshot/internal/publicid"
 	"earshot/internal/testkit"
 	"earshot/internal/testkit/apptest"
+	"earshot/internal/testkit/tier"
 	earshotworker "earshot/worker"
 	"earshot/workflows"
 )
@@ -62,6 +63,7 @@ func (b *bundle) hanging(t *testing.T) {
 // TestAThousandDeliveriesToAHangingReceiverDelayNoOtherReceiver has its own Temporal server. SQLite has
 // one connection, and a thousand starts keep it busy for so long that the lists of other tests time out.
 func TestAThousandDeliveriesToAHangingReceiverDelayNoOtherReceiver(t *testing.T) {
+	tier.Slow(t, "starts a Temporal server and a thousand deliveries")
 	t.Parallel()
 	engine := testkit.NamespaceWith(t)
 	b := setup(t, apptest.Options{Worker: true, Temporal: &engine})
@@ -81,6 +83,7 @@ func TestAThousandDeliveriesToAHangingReceiverDelayNoOtherReceiver(t *testing.T)
 }
 
 func TestAPostponedDeliveryHasADueTimeAndIsNotStartedAgain(t *testing.T) {
+	tier.Slow(t, "holds 200 deliveries")
 	t.Parallel()
 	// The attempts must fill the slots before the first one times out.
 	b := setup(t, apptest.Options{Worker: true, Decorate: []any{apptest.PatientSender}})
@@ -161,6 +164,7 @@ func TestLaterAttemptsAreChargedToTheOrganization(t *testing.T) {
 // one organization wait for hanging receivers. Then it starts a run with one of those deliveries
 // and one of another organization, which fails once.
 func TestAnOrganizationAtItsRetryLimitDelaysNoOthersInItsRun(t *testing.T) {
+	tier.Slow(t, "holds 40 groups of deliveries")
 	t.Parallel()
 	database := testkit.Database(t)
 	busy := setup(t, apptest.Options{

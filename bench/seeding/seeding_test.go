@@ -9,6 +9,7 @@ import (
 
 	"earshot/bench/seeding"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/tier"
 )
 
 func TestMain(m *testing.M) { testkit.Main(m) }
@@ -41,6 +42,7 @@ const documents = `SELECT string_agg(d, E'\n' ORDER BY d) FROM (
 	UNION ALL SELECT contact_id || ' ' || grams::text FROM contact_documents) d`
 
 func TestSeededRowsMatchTheRowsOfTheService(t *testing.T) {
+	tier.Slow(t, "fills a database and runs the service beside it")
 	t.Parallel()
 	url := testkit.Database(t)
 	c, err := pgx.Connect(t.Context(), url)
