@@ -17,14 +17,15 @@ import (
 // logBook keeps the lines of a log.
 type logBook struct{ *testkit.Logs }
 
-// lines returns the lines of one request.
+// lines returns the lines of one request. It leaves out the limiter's warning, which comes before the
+// others when the database of a busy machine takes longer than 100 ms.
 func (b *logBook) lines(t *testing.T, requestID string) []object {
 	t.Helper()
 	var found []object
 	for line := range strings.Lines(b.String()) {
 		var l object
 		require.NoError(t, json.Unmarshal([]byte(line), &l))
-		if l["requestId"] == requestID {
+		if l["requestId"] == requestID && l["msg"] != "a rate limit was kept without the database" {
 			found = append(found, l)
 		}
 	}
