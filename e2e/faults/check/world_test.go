@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"earshot/e2e/faults/check"
@@ -31,9 +31,10 @@ func at(s float64) time.Time {
 // world is the state after a run: rows, a ledger and the harness's records. The test makes all of
 // it by hand, without the service.
 type world struct {
-	t  *testing.T
-	db database
-	in check.Input
+	t    *testing.T
+	pool *pgxpool.Pool // of the database. Copies share its connections, which take longer than most rules.
+	db   database
+	in   check.Input
 
 	entries  []ledger.Entry
 	requests int64
@@ -48,7 +49,7 @@ type world struct {
 	of           map[string][2]string // a delivery's event and webhook
 }
 
-// database is a connection, or a transaction of a copy.
+// database is the pool, or the transaction of a copy.
 type database interface {
 	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
 }
@@ -61,7 +62,10 @@ func newWorld(t *testing.T) *world {
 		hooks: map[string]publicid.Webhook{}, posts: map[string]publicid.Post{}, events: map[string]publicid.Event{},
 		bodies: map[string]string{}, deliveries: map[string]publicid.Delivery{}, of: map[string][2]string{},
 	}
-	w.db = w.connect(t)
+	pool, err := pgxpool.New(t.Context(), w.in.Database)
+	require.NoError(t, err)
+	t.Cleanup(pool.Close)
+	w.pool, w.db = pool, pool
 	w.exec(`INSERT INTO organizations (id, created_at, updated_at, name) VALUES ($1, $2, $2, 'Acme')`,
 		w.organization, at(0))
 	w.exec(`INSERT INTO boards (id, organization_id, created_at, updated_at, name, slug)
@@ -69,20 +73,13 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-func (w *world) connect(t *testing.T) *pgx.Conn {
-	t.Helper()
-	c, err := pgx.Connect(t.Context(), w.in.Database)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = c.Close(context.Background()) })
-	return c
-}
-
 // copy is an independent world in a transaction that is rolled back, which is much cheaper than a
 // database.
 func (w *world) copy(t *testing.T) *world {
 	t.Helper()
-	tx, err := w.connect(t).Begin(t.Context())
+	tx, err := w.pool.Begin(t.Context())
 	require.NoError(t, err)
+	t.Cleanup(func() { _ = tx.Rollback(context.Background()) })
 	c := *w
 	c.t, c.db, c.entries = t, tx, slices.Clone(w.entries)
 	c.in.Acknowledged = slices.Clone(w.in.Acknowledged)
