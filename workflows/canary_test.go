@@ -133,10 +133,13 @@ func (b *bundle) everything(t *testing.T, run *workflow.WorkflowExecutionInfo) s
 		plain := protojson.Format(event)
 		text.WriteString(plain + decoded(plain))
 	}
-	answer, err := b.app.Temporal.QueryWorkflow(t.Context(), id, runID, "__temporal_workflow_metadata")
-	require.NoError(t, err)
 	var metadata sdkpb.WorkflowMetadata
-	require.NoError(t, answer.Get(&metadata))
+	// The worker replays the run for the query. On a busy machine this may take longer than the client waits.
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		answer, err := b.app.Temporal.QueryWorkflow(t.Context(), id, runID, "__temporal_workflow_metadata")
+		require.NoError(c, err)
+		require.NoError(c, answer.Get(&metadata))
+	}, testkit.Wait, 50*time.Millisecond)
 	text.WriteString(protojson.Format(&metadata))
 	return text.String()
 }
