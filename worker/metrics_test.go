@@ -1,6 +1,7 @@
 package worker_test
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -75,7 +76,7 @@ func TestMetricsTellOfAttemptsSweepsAndTheRetention(t *testing.T) {
 			`earshot_oldest_unstarted_seconds \d`,
 			`earshot_disabled_webhooks\{reason="failures"\} 0`,
 			`earshot_failing_webhooks \d`,
-			`earshot_database_connections_max 8`,
+			fmt.Sprint(`earshot_database_connections_max `, app.Config.DatabaseMaxConns),
 			`earshot_database_acquires_total \d`,
 			`earshot_sweeps_total\{part="deliveries",result="done"\} [1-9]`,
 			`earshot_sweeps_total\{part="streaks",result="failed"\} 0`,
