@@ -25,6 +25,7 @@ import (
 	"earshot/internal/testkit"
 	"earshot/internal/testkit/apptest"
 	"earshot/internal/testkit/fixture"
+	"earshot/internal/testkit/tier"
 )
 
 // The retention removes a deleted webhook with its log, page by page, while batches lock rows of the
@@ -33,7 +34,7 @@ func TestAWebhookIsDeletedWhileItsDeliveriesAreUnderWay(t *testing.T) {
 	t.Parallel()
 	app := apptest.Start(t, apptest.Options{DatabaseURL: testkit.Database(t) + fixture.FastDeadlocks})
 	n, pool := app.Tenant(t), fixture.PoolOf(t, app.Config.DatabaseURL)
-	for range 20 {
+	for range tier.Repeats() {
 		o := of(t, app, n, pool)
 		ids := make([]publicid.Delivery, 120)
 		for i := range ids {
@@ -142,7 +143,7 @@ func TestAWorkerGoesOnQuietlyWhenWebhooksAreDeleted(t *testing.T) {
 	n, r := app.Tenant(t), testkit.NewReceiver(t)
 	r.Answer(func(int, testkit.Received) int { return http.StatusTeapot })
 	board := n.ID(t, "/v1/boards", map[string]any{"name": "Ideas"})
-	for round := range 5 {
+	for round := range max(1, tier.Repeats()/4) {
 		var hooks []string
 		for range 10 {
 			hooks = append(hooks, n.ID(t, "/v1/webhooks", map[string]any{"url": r.URL, "events": []string{"post.created"}}))

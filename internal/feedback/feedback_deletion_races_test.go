@@ -24,6 +24,7 @@ import (
 	"earshot/internal/retention"
 	"earshot/internal/testkit"
 	"earshot/internal/testkit/apptest"
+	"earshot/internal/testkit/tier"
 )
 
 func TestDeletionsAtTheSameMoment(t *testing.T) {
@@ -81,7 +82,7 @@ func posting(by *tenant, path string, body object) request {
 func idIn(path string) string { return path[strings.LastIndex(path, "/")+1:] }
 
 func deleteBoardAmid(t *testing.T, n *tenant) {
-	for range repeated() {
+	for range tier.Repeats() {
 		board := n.Board(t)
 		h := hear(t, shuffled([]request{
 			{n, http.MethodDelete, board, object{"confirmName": "Ideas"}},
@@ -103,7 +104,7 @@ func deleteBoardAmid(t *testing.T, n *tenant) {
 // The board's deletion removes its deleted posts from the database while requests on these posts
 // still arrive.
 func deleteBoardAfterPost(t *testing.T, n *tenant) {
-	for range repeated() / 2 {
+	for range tier.Repeats() / 2 {
 		board := n.Board(t)
 		path := "/v1/posts/" + n.ID(t, board+"/posts", object{"title": "x"})
 		n.ID(t, path+"/votes", nil)
@@ -125,7 +126,7 @@ func deleteBoardAfterPost(t *testing.T, n *tenant) {
 func deleteContactAmid(t *testing.T, n *tenant) {
 	n.Listen(t, event.ContactDeleted)
 	board := n.Board(t)
-	for round := range repeated() / 2 {
+	for round := range tier.Repeats() / 2 {
 		id := n.ID(t, "/v1/contacts", object{})
 		path, from := "/v1/contacts/"+id, object{"contactId": id}
 		with := "/v1/posts/" + n.ID(t, board+"/posts", object{"title": "x", "contactId": id})
@@ -148,7 +149,7 @@ func deleteContactAmid(t *testing.T, n *tenant) {
 // Each update waits for its new contact, and each deletion waits for the post of its contact.
 func deleteExchanged(t *testing.T, n *tenant) {
 	board := n.Board(t)
-	for range repeated() {
+	for range tier.Repeats() {
 		var contacts, posts []string
 		for i := range 2 {
 			contacts = append(contacts, n.ID(t, "/v1/contacts", object{}))
@@ -169,7 +170,7 @@ func deleteExchanged(t *testing.T, n *tenant) {
 func deleteIdentified(t *testing.T, n *tenant) {
 	known := object{"externalUserId": "u-1", "metadata": object{"a": 1}}
 	atOnce(6, func(i int) (last apptest.Answer) {
-		for range repeated() {
+		for range tier.Repeats() {
 			if i%2 == 0 {
 				a := n.Do(t, http.MethodPost, "/v1/contacts/identify", known)
 				assert.Contains(t, []int{http.StatusOK, http.StatusCreated}, a.Status, "%s", a.Raw)
@@ -187,7 +188,7 @@ func deleteIdentified(t *testing.T, n *tenant) {
 
 func deletePostAmid(t *testing.T, n *tenant) {
 	members := n.members(t, 3)
-	for range repeated() / 2 {
+	for range tier.Repeats() / 2 {
 		posts := n.posts(t, 2)
 		target, gone := posts[0], posts[1]
 		path, entry := "/v1/posts/"+gone, "/v1/changelog/"+n.ID(t, n.Board(t)+"/changelog", object{"title": "x"})
@@ -217,7 +218,7 @@ func (n *tenant) linksAreLive(t *testing.T) {
 // If a merge's target is deleted, its source becomes independent again.
 func deleteTargetAmid(t *testing.T, n *tenant) {
 	members := n.members(t, 3)
-	for range repeated() / 2 {
+	for range tier.Repeats() / 2 {
 		posts := n.posts(t, 4)
 		n.Make(t, http.MethodPost, "/v1/posts/"+posts[2]+"/merge", object{"sourceIds": posts[3:]})
 		path := "/v1/posts/" + posts[2]
@@ -236,7 +237,7 @@ func deleteTargetAmid(t *testing.T, n *tenant) {
 
 func deleteTagAmid(t *testing.T, n *tenant) {
 	board := n.Board(t)
-	for round := range repeated() {
+	for round := range tier.Repeats() {
 		going, staying := n.ID(t, board+"/tags", object{"name": "x"}), n.ID(t, board+"/tags", object{"name": fmt.Sprint(round)})
 		path := "/v1/posts/" + n.ID(t, board+"/posts", object{"title": "x", "tagIds": []string{going}})
 		h := hear(t, shuffled([]request{
@@ -255,7 +256,7 @@ func deleteTagAmid(t *testing.T, n *tenant) {
 func deleteWebhookAmid(t *testing.T, n *tenant) {
 	topic := n.Post(t)
 	n.Listen(t, event.CommentCreated) // a webhook that is never deleted
-	for round := range repeated() {
+	for round := range tier.Repeats() {
 		hook := "/v1/webhooks/" + n.Listen(t, event.CommentCreated)
 		said := commenting(n, idIn(topic), nil)
 		only(t, race(t, []request{said}), http.StatusCreated)
@@ -286,7 +287,7 @@ func (n *tenant) removeDeleted(t *testing.T) {
 }
 
 func deleteCommentAmid(t *testing.T, n *tenant) {
-	for range repeated() {
+	for range tier.Repeats() {
 		posts := n.posts(t, 2)
 		id := n.ID(t, "/v1/posts/"+posts[1]+"/comments", object{"body": object{"text": "x"}})
 		path, edit := "/v1/comments/"+id, object{"body": object{"text": "y", "json": object{"a": 1}}}
@@ -310,7 +311,7 @@ func deleteCommentAmid(t *testing.T, n *tenant) {
 func deleteEntryAmid(t *testing.T, n *tenant) {
 	n.Listen(t, event.ChangelogPublished)
 	board := n.Board(t)
-	for range repeated() {
+	for range tier.Repeats() {
 		posts := n.posts(t, 2)
 		path := "/v1/changelog/" + n.ID(t, board+"/changelog", object{"title": "x"})
 		links := func(ids ...string) request {
@@ -367,7 +368,7 @@ func (n *tenant) besides(t *testing.T, entry publicid.ChangelogEntry, publishedA
 func unscheduleAmid(t *testing.T, n *tenant) {
 	n.Listen(t, event.ChangelogPublished)
 	board := n.Board(t)
-	for range repeated() {
+	for range tier.Repeats() {
 		entry := n.due(t, board)
 		n.besides(t, entry, nil)
 		require.LessOrEqual(t, n.published(t, entry.String()), 1)
@@ -379,7 +380,7 @@ func unscheduleAmid(t *testing.T, n *tenant) {
 func publishAmid(t *testing.T, n *tenant) {
 	n.Listen(t, event.ChangelogPublished)
 	board := n.Board(t)
-	for range repeated() {
+	for range tier.Repeats() {
 		entry := n.due(t, board)
 		n.besides(t, entry, "2020-01-01T00:00:00Z")
 		require.Equal(t, 1, n.published(t, entry.String()))

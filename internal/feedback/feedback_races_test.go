@@ -17,6 +17,7 @@ import (
 	"earshot/internal/event"
 	"earshot/internal/publicid"
 	"earshot/internal/testkit/apptest"
+	"earshot/internal/testkit/tier"
 )
 
 // many is a number of concurrent requests that exceeds the service's connections.
@@ -58,15 +59,6 @@ func TestRequestsAtTheSameMoment(t *testing.T) {
 		"move one board and one entry to one slug":       patchSlugsAtOnce,
 		"read their own earlier writes":                  readOwnWritesAtOnce,
 	}, "EARSHOT_CONTACT_CAP_FREE=3", "EARSHOT_WEBHOOK_CAP=3")
-}
-
-// repeated returns the number of runs of a race, so that its steps interleave in many ways. The few of
-// `make test` find a rule that breaks often, and the many of `make test-all` a rare one.
-func repeated() int {
-	if testing.Short() {
-		return 5
-	}
-	return 20
 }
 
 // only fails the test if an answer has a status that is not allowed.
@@ -346,7 +338,7 @@ func mixedCapAtOnce(t *testing.T, n *tenant) {
 func freedPlaceAtOnce(t *testing.T, n *tenant) {
 	free := n.on(t, "free")
 	last := values(race(t, mixed(free, 3, each)), "id")[2]
-	for round := range repeated() {
+	for round := range tier.Repeats() {
 		requests := mixed(free, 6, func(i int) string { return fmt.Sprint("new-", round, "-", i) })
 		answers := race(t, append(requests, request{free, http.MethodDelete, "/v1/contacts/" + last, nil}))
 		only(t, answers, http.StatusOK, http.StatusCreated, http.StatusPaymentRequired)
@@ -362,7 +354,7 @@ func freedPlaceAtOnce(t *testing.T, n *tenant) {
 }
 
 func createOneIDAtOnce(t *testing.T, n *tenant) {
-	for round := range repeated() {
+	for round := range tier.Repeats() {
 		requests := slices.Repeat(mixed(n, 1, func(int) string { return fmt.Sprint("u-", round) }), 6)
 		require.Equal(t, map[int]int{http.StatusCreated: 1, http.StatusConflict: 5}, statuses(race(t, requests)))
 	}
@@ -379,7 +371,7 @@ func createLastIDAtOnce(t *testing.T, n *tenant) {
 }
 
 func createAndIdentifyAtOnce(t *testing.T, n *tenant) {
-	for round := range repeated() {
+	for round := range tier.Repeats() {
 		answers := race(t, mixed(n, 6, func(int) string { return fmt.Sprint("u-", round) }))
 		require.Equal(t, 1, statuses(answers)[http.StatusCreated])
 		for i, a := range answers {
@@ -393,7 +385,7 @@ func createAndIdentifyAtOnce(t *testing.T, n *tenant) {
 // toOne sets a field of four new resources to the same value concurrently.
 func toOne(t *testing.T, n *tenant, member string, create func() (path string)) {
 	t.Helper()
-	for round := range repeated() / 2 {
+	for round := range tier.Repeats() / 2 {
 		var requests []request
 		for range 4 {
 			requests = append(requests, request{n, http.MethodPatch, create(), object{member: fmt.Sprint("wanted-", round)}})
@@ -413,7 +405,7 @@ func patchSlugsAtOnce(t *testing.T, n *tenant) {
 }
 
 func patchAndIdentifyAtOnce(t *testing.T, n *tenant) {
-	for round := range repeated() {
+	for round := range tier.Repeats() {
 		wanted := object{"externalUserId": fmt.Sprint("u-", round)}
 		contact := "/v1/contacts/" + n.ID(t, "/v1/contacts", object{})
 		answers := race(t, append(slices.Repeat([]request{{n, http.MethodPost, "/v1/contacts/identify", wanted}}, 3),
@@ -446,7 +438,7 @@ func exchangeIDsAtOnce(t *testing.T, n *tenant) {
 // there afterwards.
 func undoNothing(t *testing.T, n *tenant, path string, changes func(round int) []object) {
 	t.Helper()
-	for round := range repeated() / 2 {
+	for round := range tier.Repeats() / 2 {
 		wanted := changes(round)
 		answers := n.atOnce(t, len(wanted), http.MethodPatch, path, func(i int) any { return wanted[i] })
 		require.Equal(t, map[int]int{http.StatusOK: len(wanted)}, statuses(answers))
@@ -490,7 +482,7 @@ func patchContactAtOnce(t *testing.T, n *tenant) {
 
 // Identify fills null traits while a patch writes other fields.
 func patchAndFillAtOnce(t *testing.T, n *tenant) {
-	for round := range repeated() / 2 {
+	for round := range tier.Repeats() / 2 {
 		id := fmt.Sprint("u-", round)
 		contact := "/v1/contacts/" + n.Identify(t, object{"externalUserId": id})["id"].(string)
 		filled := object{"externalUserId": id, "name": "Ada", "metadata": object{"seats": 1}}
@@ -529,7 +521,7 @@ func patchSetsAtOnce(t *testing.T, n *tenant) {
 	board := n.Board(t)
 	post := n.ID(t, board+"/posts", object{"title": "x"})
 	entry := "/v1/changelog/" + n.ID(t, board+"/changelog", object{"title": "x"})
-	for round := range repeated() / 2 {
+	for round := range tier.Repeats() / 2 {
 		text := fmt.Sprint("v", round)
 		tags := object{"tagIds": []string{n.ID(t, board+"/tags", object{"name": text})}}
 		titled, linked := object{"title": text}, object{"postIds": [][]string{{post}, {}}[round%2]}
@@ -624,7 +616,7 @@ func readOwnWritesAtOnce(t *testing.T, n *tenant) {
 				problems[i] += fmt.Sprintf("%s: %d\n", what, last.Status)
 			}
 		}
-		for k := range repeated() {
+		for k := range tier.Repeats() {
 			title := fmt.Sprintf("Idea %d of %d", k, i)
 			made := n.Do(t, http.MethodPost, posts, object{"title": title})
 			id := made.Data()["id"].(string)

@@ -19,6 +19,7 @@ import (
 	"earshot/internal/publicid"
 	"earshot/internal/testkit"
 	"earshot/internal/testkit/apptest"
+	"earshot/internal/testkit/tier"
 )
 
 func TestMergesAtTheSameMoment(t *testing.T) {
@@ -285,7 +286,7 @@ func mergeAmidRetractions(t *testing.T, n *tenant) {
 }
 
 func mergeBothWays(t *testing.T, n *tenant) {
-	for range repeated() {
+	for range tier.Repeats() {
 		p := n.posts(t, 2)
 		answers := race(t, []request{merging(n, p[0], p[1]), merging(n, p[1], p[0])})
 		require.Equal(t, map[int]int{http.StatusOK: 1, http.StatusConflict: 1}, statuses(answers))
@@ -305,7 +306,7 @@ func merged(roots map[string]string) []string {
 }
 
 func mergeOverlapping(t *testing.T, n *tenant) {
-	for range repeated() / 2 {
+	for range tier.Repeats() / 2 {
 		p := n.posts(t, 5)
 		answers := race(t, []request{merging(n, p[0], p[2], p[3]), merging(n, p[1], p[3], p[4])})
 		require.Equal(t, map[int]int{http.StatusOK: 1, http.StatusConflict: 1}, statuses(answers))
@@ -315,7 +316,7 @@ func mergeOverlapping(t *testing.T, n *tenant) {
 
 func mergeInAChain(t *testing.T, n *tenant) {
 	members := n.members(t, 4)
-	for range repeated() / 4 {
+	for range tier.Repeats() / 4 {
 		p := n.posts(t, 4)
 		amid(t, n, members, p, merging(n, p[1], p[0]), merging(n, p[2], p[1]), merging(n, p[3], p[2]))
 	}
@@ -323,7 +324,7 @@ func mergeInAChain(t *testing.T, n *tenant) {
 
 func mergeTwice(t *testing.T, n *tenant) {
 	n.Listen(t, event.PostStatusChanged)
-	for round := range repeated() / 2 {
+	for round := range tier.Repeats() / 2 {
 		p := n.posts(t, 3)
 		answers := race(t, slices.Repeat([]request{merging(n, p[0], p[1], p[2]), merging(n, p[0], p[2], p[1])}, 2))
 		require.Equal(t, map[int]int{http.StatusOK: 4}, statuses(answers))
@@ -346,7 +347,7 @@ func anyMerges(n *tenant, posts []string, count int) []request {
 func mergeAtRandom(t *testing.T, n *tenant) {
 	n.Listen(t, event.PostStatusChanged)
 	var want, told []string
-	for range repeated() / 2 {
+	for range tier.Repeats() / 2 {
 		posts := n.posts(t, 6)
 		only(t, race(t, anyMerges(n, posts, 8)), http.StatusOK, http.StatusConflict)
 		want = append(want, merged(n.mergesAreSound(t, posts))...)
@@ -359,7 +360,7 @@ func mergeAtRandom(t *testing.T, n *tenant) {
 
 func mergeAtRandomAmid(t *testing.T, n *tenant) {
 	members := n.members(t, 6)
-	for range repeated() / 4 {
+	for range tier.Repeats() / 4 {
 		posts := n.posts(t, 5)
 		amid(t, n, members, posts, anyMerges(n, posts, 5)...)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/internal/testkit/apptest"
+	"earshot/internal/testkit/tier"
 )
 
 func TestContactsAtTheSameMoment(t *testing.T) {
@@ -33,7 +34,7 @@ func doing(n *tenant, id string, posts []string) []request {
 
 func contactsAmid(t *testing.T, n *tenant) {
 	member, _ := n.ada(t)
-	for range repeated() / 2 {
+	for range tier.Repeats() / 2 {
 		_, posts := n.numbered(t, 4)
 		ids := idsOf(posts...)
 		all := []request{merging(n, ids[0], ids[2]), merging(n, ids[1], ids[3]), voting(member, ids[0]), voting(member, ids[2])}
@@ -69,7 +70,7 @@ func shownWhole(t *testing.T, a apptest.Answer) {
 // appear in between.
 func addressesAmid(t *testing.T, n *tenant) {
 	member, _ := n.ada(t)
-	for round := range repeated() {
+	for round := range tier.Repeats() {
 		_, posts := n.numbered(t, 3)
 		ids, contacts := idsOf(posts...), make([]string, 4)
 		var before, during []request

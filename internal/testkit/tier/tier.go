@@ -28,6 +28,15 @@ func Slow(t testing.TB, reason string) {
 	}
 }
 
+// Repeats returns the number of runs of a race, so that its steps interleave in many ways. The few of
+// `make test` find a rule that breaks often, and the many of `make test-all` a rare one.
+func Repeats() int {
+	if testing.Short() {
+		return 5
+	}
+	return 20
+}
+
 // OneByOne excludes a test from `make race`. Such a test sends thousands of requests in sequence,
 // and the race detector makes each several times slower.
 func OneByOne(t testing.TB) {
