@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -33,9 +32,9 @@ import (
 func TestAWebhookIsDeletedWhileItsDeliveriesAreUnderWay(t *testing.T) {
 	t.Parallel()
 	app := apptest.Start(t, apptest.Options{DatabaseURL: testkit.Database(t) + fixture.FastDeadlocks})
-	n, pool := app.Tenant(t), fixture.PoolOf(t, app.Config.DatabaseURL)
+	n := app.Tenant(t)
 	for range tier.Repeats() {
-		o := of(t, app, n, pool)
+		o := of(t, app, n)
 		ids := make([]publicid.Delivery, 120)
 		for i := range ids {
 			ids[i] = o.Delivery()
@@ -63,9 +62,9 @@ func removeDeleted(ctx context.Context, s *postgres.DB) error {
 }
 
 // of is an outbox of a tenant of a running service.
-func of(t *testing.T, app *apptest.App, n *apptest.Tenant, pool *pgxpool.Pool) *outbox {
+func of(t *testing.T, app *apptest.App, n *apptest.Tenant) *outbox {
 	t.Helper()
-	o := &outbox{&fixture.Outbox{T: t, Store: app.Store, Pool: pool, Ctx: n.Context(t.Context()), Organization: n.Organization.ID}}
+	o := &outbox{&fixture.Outbox{T: t, Store: app.Store, Pool: app.Pool, Ctx: n.Context(t.Context()), Organization: n.Organization.ID}}
 	hook := n.ID(t, "/v1/webhooks", map[string]any{"url": fixture.HookURL, "events": []string{"post.created"}})
 	require.NoError(t, o.Webhook.UnmarshalText([]byte(hook)))
 	o.Event = app.Store.Client().Event.Create().SetType("post.created").SetPayload([]byte(fixture.Payload)).SaveX(o.Ctx).ID
@@ -176,7 +175,7 @@ func TestADeletionOfAWebhookWaitsForNoneOfItsDeliveries(t *testing.T) {
 	t.Parallel()
 	app := apptest.Start(t, apptest.Options{})
 	n := app.Tenant(t)
-	o := of(t, app, n, fixture.PoolOf(t, app.Config.DatabaseURL))
+	o := of(t, app, n)
 	held := o.Delivery()
 	tx, err := o.Pool.Begin(t.Context())
 	require.NoError(t, err)

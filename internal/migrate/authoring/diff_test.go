@@ -87,7 +87,7 @@ func TestTheMigrationsBuildTheDeclaredSchema(t *testing.T) {
 var diffs = []func(ctx context.Context, s *postgres.DB, dir, name string) error{authoring.Diff, authoring.DiffIndexes}
 
 // This checks the comparison itself: it has to detect each kind of difference. One migration makes all
-// of them on separate tables and columns, because a replay of the migrations takes seconds.
+// of them, because a replay of the migrations takes seconds.
 func TestAChangeThatNoMigrationMadeIsSeen(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct{ change, remedy string }{
