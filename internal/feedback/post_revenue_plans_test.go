@@ -19,15 +19,13 @@ import (
 func TestTheListByRevenueReadsAndSortsOnlyAPage(t *testing.T) {
 	t.Parallel()
 	s, c, last := testkit.Asked(t)
-	// A board of 5,000 posts, each with the vote of a paying contact.
+	// A board of 5,000 posts, each with another revenue.
 	_, err := c.Exec(t.Context(), `
 		INSERT INTO organizations (id, created_at, updated_at, name) VALUES (gen_random_uuid(), now(), now(), 'x');
 		INSERT INTO boards (id, organization_id, created_at, updated_at, name, slug) SELECT gen_random_uuid(), id, now(), now(), 'x', 'x' FROM organizations;
 		INSERT INTO posts (id, organization_id, created_at, updated_at, title, slug, last_activity_at, board_id)
 			SELECT gen_random_uuid(), organization_id, now(), now(), 'x', n::text, now(), id FROM boards, generate_series(1, 5000) n;
-		INSERT INTO contacts (id, organization_id, created_at, updated_at, first_seen_at, last_seen_at, source, consent_basis, metadata, mrr_cents, currency)
-			SELECT id, organization_id, now(), now(), now(), now(), 'admin', 'admin_created', '{}', slug::int, 'EUR' FROM posts;
-		INSERT INTO votes (id, organization_id, created_at, post_id, contact_id) SELECT id, organization_id, now(), id, id FROM posts;
+		INSERT INTO post_revenues (organization_id, board_id, post_id, currency, mrr_cents) SELECT organization_id, board_id, id, 'EUR', slug::int FROM posts;
 		ANALYZE`)
 	require.NoError(t, err)
 	var of publicid.Organization

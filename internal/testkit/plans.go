@@ -63,7 +63,8 @@ func (q *Queries) TraceBatchQuery(ctx context.Context, c *pgx.Conn, asked pgx.Tr
 func (*Queries) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {}
 
 // Asked returns a store on a new database, a second connection for plans, and the store's recorded
-// queries.
+// queries. The rows that the test inserts by the second connection run no triggers and no checks of
+// foreign keys, which take most of the time of thousands of rows.
 func Asked(t testing.TB) (*postgres.DB, *pgx.Conn, *Queries) {
 	t.Helper()
 	url, asked := Database(t), &Queries{}
@@ -73,6 +74,8 @@ func Asked(t testing.TB) (*postgres.DB, *pgx.Conn, *Queries) {
 	c, err := pgx.Connect(t.Context(), url)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = c.Close(context.WithoutCancel(t.Context())) })
+	_, err = c.Exec(t.Context(), "SET session_replication_role = replica")
+	require.NoError(t, err)
 	return s, c, asked
 }
 
