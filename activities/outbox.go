@@ -92,6 +92,8 @@ const deliveriesPart = "deliveries"
 type SweepParams struct {
 	// Part is one of SweepParts(). It is empty in runs of earlier releases, which then sweep all parts.
 	Part string `json:"part,omitempty"`
+	// Parts are the parts of an activity that sweeps several. Earlier releases ignore it and sweep all parts.
+	Parts []string `json:"parts,omitempty"`
 	// Grace is how long a delivery may be overdue before the sweep handles it.
 	Grace time.Duration `json:"grace"`
 	// Before replaces the grace if it is set: the sweep handles deliveries that were due before it.
@@ -128,6 +130,13 @@ type SweepResult struct {
 	Unknown int `json:"unknown,omitempty"`
 	// Next is the place to continue from; nil when the sweep is complete.
 	Next *SweepPlace `json:"next,omitempty"`
+	// Failed names those of SweepParams.Parts that failed.
+	Failed []string `json:"failed,omitempty"`
+}
+
+// found reports whether the sweep found anything.
+func (r *SweepResult) found() bool {
+	return r.NeverStarted+r.Lost+r.Restarted+r.GivenUp+r.Unknown > 0
 }
 
 // Add adds the result of a part of the sweep.
@@ -146,6 +155,9 @@ func (r *SweepResult) Add(part SweepResult) {
 func (o *Outbox) SweepOutbox(ctx context.Context, p SweepParams) (SweepResult, error) {
 	if p.Part != "" {
 		return o.sweepPart(ctx, p)
+	}
+	if p.Parts != nil {
+		return o.sweepParts(ctx, p)
 	}
 	parts := SweepParts()
 	if p.From != nil {
@@ -168,6 +180,31 @@ func (o *Outbox) SweepOutbox(ctx context.Context, p SweepParams) (SweepResult, e
 	return result, errors.Join(failed...)
 }
 
+// partTime bounds a part that shares its activity with others. It is three times the lock timeout, and
+// all parts together stay within the time of the activity.
+const partTime = 30 * time.Second
+
+// sweepParts sweeps one part after the other on one connection. A part that fails or takes too long
+// stops no other, and the workflow tries it again.
+func (o *Outbox) sweepParts(ctx context.Context, p SweepParams) (result SweepResult, err error) {
+	for _, p.Part = range p.Parts {
+		limited, cancel := context.WithTimeout(ctx, partTime)
+		part, err := o.sweepPart(limited, p)
+		cancel()
+		if ctx.Err() != nil {
+			return result, ctx.Err()
+		}
+		if err != nil {
+			o.log.WarnContext(ctx, "a part of the sweep failed and gets an activity of its own", "error", err)
+			result.Failed = append(result.Failed, p.Part)
+		} else {
+			result.Add(part)
+		}
+		activity.RecordHeartbeat(ctx)
+	}
+	return result, nil
+}
+
 func (o *Outbox) sweepPart(ctx context.Context, p SweepParams) (result SweepResult, err error) {
 	defer func() { o.counts.sweep(ctx, p.Part, result, err) }()
 	if p.Part == deliveriesPart {
@@ -182,9 +219,7 @@ func (o *Outbox) sweepPart(ctx context.Context, p SweepParams) (result SweepResu
 	if err != nil {
 		return result, errors.Wrapf(err, "sweep %s", p.Part)
 	}
-	found := result
-	found.Next = nil // the place to continue from isn't a finding
-	if found != (SweepResult{}) {
+	if result.found() {
 		o.log.WarnContext(ctx, "sweep started overdue work", "part", p.Part, "neverStarted", result.NeverStarted, "lost", result.Lost,
 			"restarted", result.Restarted, "givenUp", result.GivenUp, "unknown", result.Unknown)
 	}

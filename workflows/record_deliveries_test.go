@@ -79,6 +79,19 @@ func recordLongSweep(t *testing.T) {
 	g.recordSweep(t, "goes_on", 0)
 }
 
+// recordFailedPart records a sweep with two parts that fail.
+func recordFailedPart(t *testing.T) {
+	g := newGroup(t, apptest.Options{Worker: true}, nil)
+	_, err := g.app.Pool.Exec(t.Context(), "ALTER TABLE recoveries RENAME TO away; ALTER TABLE interactions RENAME TO far_away")
+	require.NoError(t, err)
+	run, err := g.app.Temporal.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
+		ID: publicid.NewDelivery().String(), TaskQueue: workflows.MainQueue,
+	}, workflows.SweepOutboxName, activities.SweepParams{})
+	require.NoError(t, err)
+	require.Error(t, run.Get(t.Context(), nil))
+	writeHistory(t, g.app.Temporal, workflows.SweepOutboxName, "part_fails", run.GetID())
+}
+
 func (g *group) recordSweep(t *testing.T, name string, givenUp int) {
 	t.Helper()
 	run, err := g.app.Temporal.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{

@@ -140,6 +140,7 @@ func TestRecord(t *testing.T) {
 	t.Run("reset", recordReset)
 	t.Run("sweep", recordSweep)
 	t.Run("long sweep", recordLongSweep)
+	t.Run("failed part", recordFailedPart)
 	t.Run("publication", recordPublication)
 	t.Run("recovery", recordRecovery)
 	t.Run("replay", recordReplay)

@@ -1,6 +1,8 @@
 package workflows
 
 import (
+	"strings"
+
 	"github.com/go-faster/errors"
 	"go.temporal.io/sdk/workflow"
 
@@ -14,8 +16,9 @@ const SweepOutboxName = "sweep_outbox"
 const SweepSchedule = "sweep_outbox"
 
 // SweepOutbox starts the workflows that are missing: those that were never started, and those that
-// were lost. It also ends the deliveries of runs that an operator terminated. Each part is an activity
-// with its own retries, and a part that fails stops no other.
+// were lost. It also ends the deliveries of runs that an operator terminated. The parts after the
+// deliveries share an activity, because they usually find nothing. A part that fails there stops no
+// other, and gets an activity with its own retries.
 func SweepOutbox(ctx workflow.Context, p activities.SweepParams) (activities.SweepResult, error) {
 	if !sweepsByParts(ctx) {
 		return sweepTogether(ctx, p)
@@ -27,24 +30,37 @@ func SweepOutbox(ctx workflow.Context, p activities.SweepParams) (activities.Swe
 	if err != nil {
 		return activities.SweepResult{}, err
 	}
-	others := make([]workflow.Future, 0, len(parts)-1)
-	for _, part := range parts[1:] {
-		of := p
-		of.Part = part
-		others = append(others, workflow.ExecuteActivity(summarized(ctx, sweepRound, part), activities.SweepName, of))
-	}
+	others := sweepOthers(ctx, p, parts[1:])
 	var result activities.SweepResult
 	var ended activities.EndTerminatedResult
 	failed := []error{terminated.Get(ctx, &ended)}
 	result.GivenUp += ended.GivenUp
 	p.Part = parts[0]
 	failed = append(failed, sweepRows(summarized(ctx, sweepRound, p.Part), p, &result))
-	for _, other := range others {
+	for len(others) > 0 {
 		var part activities.SweepResult
-		failed = append(failed, other.Get(ctx, &part))
+		failed = append(failed, others[0].Get(ctx, &part))
 		result.Add(part)
+		others = append(others[1:], sweepEach(ctx, p, part.Failed)...)
 	}
 	return result, errors.Join(failed...)
+}
+
+// sweepOthers starts the activities of the parts after the deliveries.
+func sweepOthers(ctx workflow.Context, p activities.SweepParams, parts []string) []workflow.Future {
+	if !sweepsOthersTogether(ctx) {
+		return sweepEach(ctx, p, parts)
+	}
+	p.Parts = parts
+	return []workflow.Future{workflow.ExecuteActivity(summarized(ctx, sweepRound, strings.Join(parts, ", ")), activities.SweepName, p)}
+}
+
+// sweepEach starts an activity for each part.
+func sweepEach(ctx workflow.Context, p activities.SweepParams, parts []string) (all []workflow.Future) {
+	for _, p.Part = range parts {
+		all = append(all, workflow.ExecuteActivity(summarized(ctx, sweepRound, p.Part), activities.SweepName, p))
+	}
+	return all
 }
 
 // sweepParts returns the parts of a run.

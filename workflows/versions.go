@@ -39,6 +39,11 @@ func listsItsParts(ctx workflow.Context) bool {
 	return workflow.GetVersion(ctx, "sweep-lists-parts", workflow.DefaultVersion, 1) >= 1
 }
 
+// sweepsOthersTogether: the parts of the sweep after the deliveries share an activity.
+func sweepsOthersTogether(ctx workflow.Context) bool {
+	return workflow.GetVersion(ctx, "sweep-others-together", workflow.DefaultVersion, 1) >= 1
+}
+
 // continuesAsNew: a run of deliver_webhooks with a long history continues as a new one. The version
 // is read only when Temporal suggests a new run, so most histories have no marker. An open run that
 // has already passed such a point keeps its old behavior there.
