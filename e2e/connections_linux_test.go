@@ -86,6 +86,7 @@ func requireRuns(t *testing.T, s *process) {
 }
 
 func TestAProgramThatMayOpenAThousandFilesLeavesItselfRoom(t *testing.T) {
+	tier.Slow(t, "opens two thousand connections")
 	t.Parallel()
 	p := newProgram(t, testkit.Database(t), temporalSettings(t)...)
 	s := p.run(exec.Command("bash", "-c", `ulimit -n 1024 && exec "$0" serve`, earshot()))

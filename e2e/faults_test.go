@@ -187,6 +187,7 @@ func TestAnOrderlyStopFinishesTheAttemptThatIsUnderWay(t *testing.T) {
 }
 
 func TestASecondSignalEndsTheProcessAtOnce(t *testing.T) {
+	tier.Slow(t, "runs a service and stops it with a request under way")
 	t.Parallel()
 	r := testkit.NewReceiver(t)
 	release := make(chan struct{})

@@ -12,6 +12,7 @@ import (
 	"earshot/internal/config"
 	"earshot/internal/devstack"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/tier"
 )
 
 // address returns a free address on loopback.
@@ -55,6 +56,7 @@ func TestAContainersCheckNeedsNoSettingOfItsOwn(t *testing.T) {
 }
 
 func TestAWorkerWhoseHealthCannotBeAskedDoesItsWorkUnlessItWasToldWhere(t *testing.T) {
+	tier.Slow(t, "runs a service and two workers")
 	t.Parallel()
 	p := newProgram(t, testkit.Database(t), temporalSettings(t)...)
 	// At least one of the two finds the default address taken, by the other or by another test.
@@ -69,6 +71,7 @@ func TestAWorkerWhoseHealthCannotBeAskedDoesItsWorkUnlessItWasToldWhere(t *testi
 }
 
 func TestTheServiceRunsOnSecretsInFiles(t *testing.T) {
+	tier.Slow(t, "runs a service and several commands")
 	t.Parallel()
 	p := newProgram(t, testkit.Database(t), temporalSettings(t)...)
 	secrets := t.TempDir()

@@ -112,6 +112,7 @@ func TestListenForwardsDeliveriesUnchangedAndTheTargetsAnswerDecides(t *testing.
 }
 
 func TestListenSaysThatATargetIsDownAndTheServiceHearsABadGateway(t *testing.T) {
+	tier.Slow(t, "runs a service and waits for a target")
 	t.Parallel()
 	p := newProgram(t, testkit.Database(t), temporalSettings(t)...)
 	p.serve()
@@ -137,6 +138,7 @@ func TestListenSaysThatATargetIsDownAndTheServiceHearsABadGateway(t *testing.T) 
 }
 
 func TestTheNextListenRemovesOnlyTheWebhookOfTheKilledRun(t *testing.T) {
+	tier.Slow(t, "runs a service and kills a command")
 	t.Parallel()
 	p := newProgram(t, testkit.Database(t), temporalSettings(t)...)
 	p.serve()
@@ -169,6 +171,7 @@ func TestTheNextListenRemovesOnlyTheWebhookOfTheKilledRun(t *testing.T) {
 }
 
 func TestListensThatRemoveTheSameWebhookAtOnceBothGoOn(t *testing.T) {
+	tier.Slow(t, "runs a service and several commands")
 	t.Parallel()
 	p := newProgram(t, testkit.Database(t), temporalSettings(t)...)
 	p.serve()
@@ -199,6 +202,7 @@ func TestListensThatRemoveTheSameWebhookAtOnceBothGoOn(t *testing.T) {
 }
 
 func TestListenAndTriggerExplainTheirErrors(t *testing.T) {
+	tier.Slow(t, "runs a service and many commands")
 	t.Parallel()
 	p := newProgram(t, testkit.Database(t), temporalSettings(t)...)
 	p.serve()
