@@ -19,6 +19,7 @@ import (
 	"earshot/internal/event"
 	"earshot/internal/publicid"
 	"earshot/internal/testkit/apptest"
+	"earshot/internal/testkit/tier"
 )
 
 // shifting is a list whose rows change while it is read.
@@ -35,7 +36,6 @@ const (
 	// The rows that stay. Writers remove as many other rows.
 	staying    = 20
 	mostWrites = 80
-	rounds     = 2
 	// The limit for inserts: an organization may have 100 API keys, and 40 rows exist at the start.
 	mostAdded = 25
 )
@@ -87,7 +87,7 @@ func changing(t *testing.T, n *tenant, d *dice, l shifting) {
 	}
 	stay := slices.DeleteFunc(ids(n.pages(t, l.path, 20, nil)), func(id string) bool { return slices.Contains(doomed, id) })
 	require.Greater(t, len(stay), staying/2)
-	for range rounds {
+	for range max(1, tier.Repeats()/10) {
 		w := startWriters(t, l, d, doomed)
 		seen := n.pages(t, l.path, 1+d.roll(5), w.wrote)
 		doomed = w.stop()
