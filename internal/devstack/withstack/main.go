@@ -23,6 +23,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -185,8 +186,11 @@ func (s *stack) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if s.dir, err = os.MkdirTemp(inMemory(ctx), "earshot-withstack-"); err != nil {
+	if s.dir, err = os.MkdirTemp(inMemory(ctx), dirPrefix); err != nil {
 		return errors.Wrap(err, "make a temporary directory")
+	}
+	if err := s.same.keepDir(s.dir); err != nil {
+		return err
 	}
 	if err := os.Chmod(s.dir, 0o711); err != nil { // lets the user postgres pass
 		return errors.Wrap(err, "open the temporary directory")
@@ -232,7 +236,14 @@ func inMemory(ctx context.Context) string {
 	return sharedMemory
 }
 
-func (s *stack) postgresDir() string { return filepath.Join(s.dir, "postgres") }
+func (s *stack) postgresDir() string { return postgresDir(s.dir) }
+
+func postgresDir(dir string) string { return filepath.Join(dir, "postgres") }
+
+// removeDir removes the directory of a run, and first ends a Postgres that a killed run left in it.
+func removeDir(dir string) error {
+	return errors.Join(devstack.Remove(postgresDir(dir)), os.RemoveAll(dir))
+}
 
 func (s *stack) env() []string {
 	env := append(os.Environ(), needs.Variable+"="+strings.Join(s.tools, ","))
@@ -260,7 +271,7 @@ func (s *stack) close() error {
 			s.postgres.Used().Round(time.Second), s.temporal.Used().Round(time.Second))
 	}
 	if s.dir != "" {
-		failed = append(failed, devstack.Remove(s.postgresDir()), os.RemoveAll(s.dir))
+		failed = append(failed, removeDir(s.dir))
 	}
 	if s.same != nil {
 		failed = append(failed, s.same.lock.Close())
@@ -271,7 +282,9 @@ func (s *stack) close() error {
 // sameEachRun has the values that stay the same in each run of a checkout, so that test results can
 // be cached. Only one run at a time can use them.
 type sameEachRun struct {
-	lock               *flock.Flock
+	lock *flock.Flock
+	// record is a file with the directory of the run. A run that is killed leaves both behind.
+	record             string
 	password           string
 	postgres, temporal int // 0 is a free port
 }
@@ -292,6 +305,10 @@ func newSameEachRun(root string, report devstack.Report) (*sameEachRun, error) {
 		report("another run of this checkout is under way: the ports are others, and results of tests are not used again")
 		return s, nil
 	}
+	s.record = filepath.Join(dir, "withstack.dir")
+	if err := s.removeLeft(report); err != nil {
+		return nil, err
+	}
 	file := filepath.Join(dir, "withstack.password")
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -307,4 +324,38 @@ func newSameEachRun(root string, report devstack.Report) (*sameEachRun, error) {
 	s.postgres = devstack.LowestPort + 2*int(binary.BigEndian.Uint16(sum[:])%((devstack.EphemeralPorts-devstack.LowestPort)/2))
 	s.temporal = s.postgres + 1
 	return s, nil
+}
+
+// dirPrefix begins the names of the directories of all runs.
+const dirPrefix = "earshot-withstack-"
+
+// removeLeft removes the directory of a run that was killed. After all tests it has 5 GB, in memory.
+func (s *sameEachRun) removeLeft(report devstack.Report) error {
+	left, err := os.ReadFile(s.record)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return errors.Wrap(err, "look for the directory of the last run")
+	}
+	dir := string(left)
+	if _, err := os.Stat(dir); err != nil || !strings.HasPrefix(filepath.Base(dir), dirPrefix) {
+		return nil
+	}
+	report("removing %s, which a killed run left behind", dir)
+	if err := removeDir(dir); err != nil {
+		return errors.Wrap(err, "remove the directory of a killed run")
+	}
+	return nil
+}
+
+// keepDir records the directory of this run, unless another run of the checkout is under way.
+func (s *sameEachRun) keepDir(dir string) error {
+	if s.record == "" {
+		return nil
+	}
+	if err := os.WriteFile(s.record, []byte(dir), 0o600); err != nil {
+		return errors.Wrap(err, "record the directory")
+	}
+	return nil
 }

@@ -75,3 +75,37 @@ func TestACommandKilledByASignalGivesTheShellsCode(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 128+int(syscall.SIGKILL), code)
 }
+
+func TestTheNextRunRemovesTheDataOfAKilledOne(t *testing.T) {
+	t.Parallel()
+	root, left := t.TempDir(), filepath.Join(t.TempDir(), dirPrefix+"1")
+	require.NoError(t, os.MkdirAll(filepath.Join(left, "postgres", "data"), 0o700))
+	run := func() *sameEachRun {
+		s, err := newSameEachRun(root, t.Logf)
+		require.NoError(t, err)
+		return s
+	}
+	killed := run()
+	require.NoError(t, killed.keepDir(left))
+	beside := run() // at the same time
+	require.NoError(t, beside.keepDir("elsewhere"))
+	require.DirExists(t, left)
+	require.NoError(t, beside.lock.Close())
+	require.NoError(t, killed.lock.Close()) // as the kernel does
+	require.NoError(t, run().lock.Close())
+	require.NoDirExists(t, left)
+	require.NoError(t, run().lock.Close())
+}
+
+func TestOnlyADirectoryOfARunIsRemoved(t *testing.T) {
+	t.Parallel()
+	root, other := t.TempDir(), t.TempDir()
+	first, err := newSameEachRun(root, t.Logf)
+	require.NoError(t, err)
+	require.NoError(t, first.keepDir(other))
+	require.NoError(t, first.lock.Close())
+	second, err := newSameEachRun(root, t.Logf)
+	require.NoError(t, err)
+	require.NoError(t, second.lock.Close())
+	require.DirExists(t, other)
+}
