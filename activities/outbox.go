@@ -152,57 +152,49 @@ func (r *SweepResult) Add(part SweepResult) {
 // that is overdue and has no open workflow, and ends those of runs that an operator terminated. An
 // unnecessary start does no harm, because the rows decide. Each call handles a limited number of
 // deliveries and returns the place to continue from.
+//
+// With several parts, one that fails or takes too long stops no other. The result names it, and the
+// workflow tries it again.
 func (o *Outbox) SweepOutbox(ctx context.Context, p SweepParams) (SweepResult, error) {
-	if p.Part != "" {
+	switch {
+	case p.Part != "":
 		return o.sweepPart(ctx, p)
+	case p.Parts != nil:
+		result, _ := o.sweepParts(ctx, p) // logged, and named in the result
+		return result, ctx.Err()
+	case p.From != nil:
+		p.Parts = []string{deliveriesPart} // the other parts ran in the first call
+	default:
+		p.Parts = SweepParts()
 	}
-	if p.Parts != nil {
-		return o.sweepParts(ctx, p)
-	}
-	parts := SweepParts()
-	if p.From != nil {
-		parts = parts[:1] // the other parts ran in the first call
-	}
-	var (
-		result SweepResult
-		failed []error
-	)
-	for _, p.Part = range parts {
-		part, err := o.sweepPart(ctx, p)
-		if err != nil {
-			failed = append(failed, err)
-		}
-		result.Add(part)
-		if part.Next != nil {
-			result.Next = part.Next
-		}
-	}
-	return result, errors.Join(failed...)
+	return o.sweepParts(ctx, p)
 }
 
-// partTime bounds a part that shares its activity with others. It is three times the lock timeout, and
-// all parts together stay within the time of the activity.
-const partTime = 30 * time.Second
-
-// sweepParts sweeps one part after the other on one connection. A part that fails or takes too long
-// stops no other, and the workflow tries it again.
+// sweepParts sweeps one part after the other, so that one connection is enough. No part takes more than
+// its share of the activity's time. The error has the errors of all parts.
 func (o *Outbox) sweepParts(ctx context.Context, p SweepParams) (result SweepResult, err error) {
+	deadline, _ := ctx.Deadline()                                 // each activity has one
+	share := time.Until(deadline) / time.Duration(len(p.Parts)+1) // one more is left for the rest
+	var failed []error
 	for _, p.Part = range p.Parts {
-		limited, cancel := context.WithTimeout(ctx, partTime)
+		limited, cancel := context.WithTimeout(ctx, share)
 		part, err := o.sweepPart(limited, p)
 		cancel()
 		if ctx.Err() != nil {
 			return result, ctx.Err()
 		}
 		if err != nil {
-			o.log.WarnContext(ctx, "a part of the sweep failed and gets an activity of its own", "error", err)
-			result.Failed = append(result.Failed, p.Part)
-		} else {
-			result.Add(part)
+			o.log.WarnContext(ctx, "a part of the sweep failed", "error", err)
+			result.Failed, failed = append(result.Failed, p.Part), append(failed, err)
+			continue
+		}
+		result.Add(part)
+		if part.Next != nil {
+			result.Next = part.Next
 		}
 		activity.RecordHeartbeat(ctx)
 	}
-	return result, nil
+	return result, errors.Join(failed...)
 }
 
 func (o *Outbox) sweepPart(ctx context.Context, p SweepParams) (result SweepResult, err error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,9 @@ import (
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+	sdk "go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -212,8 +216,8 @@ func TestTheWorkerWaitsForItsNamespaceToBeSetUp(t *testing.T) {
 	}, testkit.Wait, 20*time.Millisecond)
 }
 
-// The test locks the tables of some parts, so all tries of each fail. The part "streaks" reads a
-// table that deliveries read, too, and has no lock of its own.
+// The test renames the tables of the parts, so all tries of each fail. The part "streaks" reads a table
+// that deliveries read, too.
 func TestAPartOfTheSweepThatFailsStopsNoOther(t *testing.T) {
 	t.Parallel()
 	database, r := testkit.Database(t), testkit.NewReceiver(t)
@@ -226,7 +230,8 @@ func TestAPartOfTheSweepThatFailsStopsNoOther(t *testing.T) {
 	app.Runs(t, "WorkflowId = '"+workflows.SweepSchedule+"-at-start' AND ExecutionStatus = 'Completed'", 1)
 	app.Runs(t, "WorkflowType = '"+workflows.SweepOutboxName+"' AND ExecutionStatus = 'Running'", 0)
 	seed(t, dead, r)
-	for _, table := range []string{"changelog_entries", "interactions", "subscriber_updates"} {
+	away := []string{"changelog_entries", "recoveries", "subject_requests", "contact_backfills", "interactions", "subscriber_updates"}
+	for _, table := range away {
 		_, err := app.Pool.Exec(t.Context(), "ALTER TABLE "+table+" RENAME TO away_"+table)
 		require.NoError(t, err)
 	}
@@ -249,8 +254,36 @@ func TestAPartOfTheSweepThatFailsStopsNoOther(t *testing.T) {
 			completed++
 		}
 	}
-	require.Equal(t, []int32{3, 3, 3}, tries, "each part that failed is tried three times by its own activity")
+	require.Equal(t, slices.Repeat([]int32{3}, len(away)), tries, "each part that failed is tried three times by its own activity")
 	require.Equal(t, 3, completed, "the deliveries, the other parts, and the end of terminated runs")
+}
+
+// A locked table makes its part wait. The lock timeout is longer than the part's share of the time.
+func TestAPartOfTheSweepThatWaitsLeavesTimeForTheOthers(t *testing.T) {
+	t.Parallel()
+	app := apptest.Start(t, apptest.Options{Worker: true})
+	tx, err := app.Pool.Begin(t.Context())
+	require.NoError(t, err)
+	defer func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) }()
+	_, err = tx.Exec(t.Context(), "LOCK TABLE recoveries")
+	require.NoError(t, err)
+	const queue = "sweeps of a test"
+	w := sdk.New(app.Temporal, queue, sdk.Options{})
+	w.RegisterWorkflowWithOptions(func(ctx workflow.Context) (result activities.SweepResult, err error) {
+		ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+			TaskQueue: workflows.MainQueue, StartToCloseTimeout: 8 * time.Second, RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 1},
+		})
+		parts := activities.SweepParams{Parts: []string{"entries", "recoveries", "streaks"}}
+		err = workflow.ExecuteActivity(ctx, activities.SweepName, parts).Get(ctx, &result)
+		return result, err
+	}, workflow.RegisterOptions{Name: "sweep"})
+	require.NoError(t, w.Start())
+	defer w.Stop()
+	run, err := app.Temporal.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{TaskQueue: queue}, "sweep")
+	require.NoError(t, err)
+	var result activities.SweepResult
+	require.NoError(t, run.Get(t.Context(), &result))
+	require.Equal(t, activities.SweepResult{Failed: []string{"recoveries"}}, result)
 }
 
 // withoutVisibility is a connection to Temporal whose queries for lists fail, as they do while the

@@ -94,12 +94,8 @@ func TestAPostponedDeliveryHasADueTimeAndIsNotStartedAgain(t *testing.T) {
 	// 64 of the 200 can be in flight at a time.
 	b.rows(t, "attempt_count = 0 AND next_attempt_at > created_at + interval '5 seconds'", 1, 200-64)
 
-	run, err := b.app.Temporal.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
-		ID: publicid.NewDelivery().String(), TaskQueue: workflows.MainQueue,
-	}, workflows.SweepOutboxName, activities.SweepParams{})
-	require.NoError(t, err)
 	var found activities.SweepResult
-	require.NoError(t, run.Get(t.Context(), &found))
+	require.NoError(t, b.startSweep(t).Get(t.Context(), &found))
 	require.Zero(t, found)
 }
 

@@ -84,20 +84,23 @@ func recordFailedPart(t *testing.T) {
 	g := newGroup(t, apptest.Options{Worker: true}, nil)
 	_, err := g.app.Pool.Exec(t.Context(), "ALTER TABLE recoveries RENAME TO away; ALTER TABLE interactions RENAME TO far_away")
 	require.NoError(t, err)
-	run, err := g.app.Temporal.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
-		ID: publicid.NewDelivery().String(), TaskQueue: workflows.MainQueue,
-	}, workflows.SweepOutboxName, activities.SweepParams{})
-	require.NoError(t, err)
+	run := g.startSweep(t)
 	require.Error(t, run.Get(t.Context(), nil))
 	writeHistory(t, g.app.Temporal, workflows.SweepOutboxName, "part_fails", run.GetID())
 }
 
-func (g *group) recordSweep(t *testing.T, name string, givenUp int) {
+func (b *bundle) startSweep(t *testing.T) client.WorkflowRun {
 	t.Helper()
-	run, err := g.app.Temporal.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
+	run, err := b.app.Temporal.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
 		ID: publicid.NewDelivery().String(), TaskQueue: workflows.MainQueue,
 	}, workflows.SweepOutboxName, activities.SweepParams{})
 	require.NoError(t, err)
+	return run
+}
+
+func (g *group) recordSweep(t *testing.T, name string, givenUp int) {
+	t.Helper()
+	run := g.startSweep(t)
 	var result activities.SweepResult
 	require.NoError(t, run.Get(t.Context(), &result))
 	require.Equal(t, givenUp, result.GivenUp)

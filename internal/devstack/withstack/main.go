@@ -7,7 +7,7 @@
 // three are the same in each run of a checkout, so that Go can reuse cached test results. If
 // another run of the checkout is active, the ports differ. The command uses the terminal's input
 // and output. withstack itself writes only to stderr, exits with the command's code, and keeps no
-// data.
+// data. If it is killed, the next run of the checkout removes its data.
 //
 // With -install it first installs the tools that tests need and the machine lacks
 // (earshot/internal/needs), with apt-get on Debian and Ubuntu. With -without, if there is no
@@ -197,7 +197,7 @@ func (s *stack) start(ctx context.Context) error {
 	}
 	began := time.Now()
 	s.postgres, err = devstack.StartPostgres(ctx, devstack.PostgresOptions{
-		Dir: s.postgresDir(), Port: s.same.postgres, Password: s.same.password, Report: s.report,
+		Dir: postgresDir(s.dir), Port: s.same.postgres, Password: s.same.password, Report: s.report,
 	})
 	if err != nil {
 		return err
@@ -216,8 +216,7 @@ func (s *stack) start(ctx context.Context) error {
 const (
 	// sharedMemory is a file system in memory on Linux.
 	sharedMemory = "/dev/shm"
-	// clusterRoom is many times the size after a run of all tests: 300 databases of 10 MB and the
-	// log.
+	// clusterRoom has room for a run of all tests: 520 databases of 10 MB and the log.
 	clusterRoom = 8 << 30
 )
 
@@ -235,8 +234,6 @@ func inMemory(ctx context.Context) string {
 	}
 	return sharedMemory
 }
-
-func (s *stack) postgresDir() string { return postgresDir(s.dir) }
 
 func postgresDir(dir string) string { return filepath.Join(dir, "postgres") }
 
@@ -329,7 +326,8 @@ func newSameEachRun(root string, report devstack.Report) (*sameEachRun, error) {
 // dirPrefix begins the names of the directories of all runs.
 const dirPrefix = "earshot-withstack-"
 
-// removeLeft removes the directory of a run that was killed. After all tests it has 5 GB, in memory.
+// removeLeft removes the directory of a run that was killed. It is in memory and has 10 MB for each
+// database of a test.
 func (s *sameEachRun) removeLeft(report devstack.Report) error {
 	left, err := os.ReadFile(s.record)
 	if errors.Is(err, fs.ErrNotExist) {
