@@ -2,7 +2,6 @@ package change_test
 
 import (
 	"context"
-	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -14,7 +13,7 @@ import (
 
 	"earshot/ent/db"
 	"earshot/ent/db/delivery"
-	"earshot/internal/access"
+	"earshot/ent/db/user"
 	"earshot/internal/change"
 	"earshot/internal/event"
 	"earshot/internal/postgres"
@@ -53,9 +52,9 @@ func newBatches(t *testing.T, s *postgres.DB) (*batches, context.Context) {
 	b, box := &batches{store: s}, seal.New()
 	require.NoError(t, box.Add("test", make([]byte, 32)))
 	runner := change.NewRunner(s, b, box, change.Settings{})
-	org, owner, err := access.New(s, runner, slog.New(slog.DiscardHandler)).CreateOrganization(t.Context(),
-		access.NewOrganization{Name: "Acme", Plan: "business", OwnerEmail: "owner@example.com", OwnerName: "Olive Owner"})
-	require.NoError(t, err)
+	org := s.Client().Organization.Create().SetName("Acme").SaveX(s.Across("a test").Context(t.Context()))
+	owner := s.Client().User.Create().SetEmail("owner@example.com").SetName("Olive Owner").SetRole(user.RoleOwner).
+		SaveX(postgres.WithOrganization(t.Context(), org.ID))
 	b.runner = runner
 	b.Batch = change.NewBatch(runner, change.Write[string, publicid.Board]{
 		Apply: b.apply, SkipsHeld: true, Alone: func(name string) bool { return strings.HasPrefix(name, "large") },

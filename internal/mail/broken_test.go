@@ -12,7 +12,6 @@ import (
 
 	"earshot/internal/config"
 	"earshot/internal/mail"
-	"earshot/internal/testkit"
 )
 
 // scripted returns a client of a server that sends these answers, regardless of the commands, and
@@ -30,7 +29,7 @@ func scripted(t *testing.T, answers ...string) *mail.Mailer {
 			_ = conn.Close()
 		}
 	}()
-	return mail.New(mail.Options{SMTP: server, Log: testkit.Log(t), Timeout: testkit.Wait})
+	return mail.New(mail.Options{SMTP: server, Log: logger(t), Timeout: wait})
 }
 
 func answer(c *textproto.Conn, answers []string) {
@@ -87,7 +86,7 @@ func TestAServerThatIsAwayOrFullMayComeBack(t *testing.T) {
 		t.Parallel()
 		listener, server := listen(t)
 		require.NoError(t, listener.Close())
-		nobody := mail.New(mail.Options{SMTP: server, Log: testkit.Log(t)})
+		nobody := mail.New(mail.Options{SMTP: server, Log: logger(t)})
 		requireError(t, nobody.Send(t.Context(), message()), mail.Error{Reason: mail.ConnectionFailed}, false)
 	})
 }
@@ -126,7 +125,7 @@ func TestTheDecisionOfAMailServerCountsEvenIfItHangsAfterwards(t *testing.T) {
 				}
 				<-t.Context().Done()
 			}()
-			m := mail.New(mail.Options{SMTP: server, Log: testkit.Log(t), Timeout: testkit.Wait})
+			m := mail.New(mail.Options{SMTP: server, Log: logger(t), Timeout: wait})
 			require.Equal(t, c.want, m.Send(ctx, message()))
 		})
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/internal/mail"
-	"earshot/internal/testkit"
 )
 
 // readable is a message as a mail program shows it.
@@ -53,7 +52,7 @@ func (r readable) address(t *testing.T, header string) netmail.Address {
 func written(t *testing.T, m mail.Message) readable {
 	t.Helper()
 	dir := t.TempDir()
-	require.NoError(t, mail.New(mail.Options{Dir: dir, Log: testkit.Log(t)}).Send(t.Context(), m))
+	require.NoError(t, mail.New(mail.Options{Dir: dir, Log: logger(t)}).Send(t.Context(), m))
 	raw, err := os.ReadFile(filepath.Join(dir, m.ID+".eml"))
 	require.NoError(t, err)
 	return read(t, string(raw))

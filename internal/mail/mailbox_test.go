@@ -1,6 +1,7 @@
 package mail_test
 
 import (
+	"bytes"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -10,13 +11,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/internal/mail"
-	"earshot/internal/testkit"
 )
 
 func TestTheDevelopmentMailboxIsReadableByItsOwnerOnly(t *testing.T) {
 	t.Parallel()
-	dir, logs := filepath.Join(t.TempDir(), "deep", "mail"), testkit.NewLogs()
-	require.NoError(t, mail.New(mail.Options{Dir: dir, Log: logs.Logger()}).Send(t.Context(), message()))
+	dir := filepath.Join(t.TempDir(), "deep", "mail")
+	var logs bytes.Buffer
+	require.NoError(t, mail.New(mail.Options{Dir: dir, Log: jsonLog(&logs)}).Send(t.Context(), message()))
 	file := filepath.Join(dir, "whk_1-usr_1.eml")
 	for path, mode := range map[string]fs.FileMode{dir: fs.ModeDir | 0o700, file: 0o600} {
 		info, err := os.Stat(path)
@@ -30,7 +31,7 @@ func TestTheDevelopmentMailboxIsReadableByItsOwnerOnly(t *testing.T) {
 func TestAMessageThatIsSentAgainReplacesItsFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	m := mail.New(mail.Options{Dir: dir, Log: testkit.Log(t)})
+	m := mail.New(mail.Options{Dir: dir, Log: logger(t)})
 	for _, text := range []string{"first", "second"} {
 		again := message()
 		again.Text = text
@@ -49,9 +50,10 @@ func TestAMessageThatIsSentAgainReplacesItsFile(t *testing.T) {
 
 func TestAMailboxThatTakesNothingMayDoSoLater(t *testing.T) {
 	t.Parallel()
-	file, logs := filepath.Join(t.TempDir(), "file"), testkit.NewLogs()
+	file := filepath.Join(t.TempDir(), "file")
+	var logs bytes.Buffer
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
-	err := mail.New(mail.Options{Dir: file, Log: logs.Logger()}).Send(t.Context(), message())
+	err := mail.New(mail.Options{Dir: file, Log: jsonLog(&logs)}).Send(t.Context(), message())
 	requireError(t, err, mail.Error{Reason: mail.MailboxFailed}, false)
 	require.NotContains(t, err.Error(), file)
 	require.Contains(t, logs.String(), "not a directory", "the operator sees why")
@@ -59,8 +61,9 @@ func TestAMailboxThatTakesNothingMayDoSoLater(t *testing.T) {
 
 func TestAMailServerGoesBeforeTheMailbox(t *testing.T) {
 	t.Parallel()
-	f, dir, logs := open(t, options{}), t.TempDir(), testkit.NewLogs()
-	m := f.client(func(o *mail.Options) { o.Dir, o.Log = dir, logs.Logger() })
+	f, dir := open(t, options{}), t.TempDir()
+	var logs bytes.Buffer
+	m := f.client(func(o *mail.Options) { o.Dir, o.Log = dir, jsonLog(&logs) })
 	require.NoError(t, m.Send(t.Context(), message()))
 	f.only()
 	entries, err := os.ReadDir(dir)
@@ -72,8 +75,8 @@ func TestAMailServerGoesBeforeTheMailbox(t *testing.T) {
 
 func TestWithoutSettingsAMessageIsAWarningAndNotTriedAgain(t *testing.T) {
 	t.Parallel()
-	logs := testkit.NewLogs()
-	err := mail.New(mail.Options{Log: logs.Logger()}).Send(t.Context(), message())
+	var logs bytes.Buffer
+	err := mail.New(mail.Options{Log: jsonLog(&logs)}).Send(t.Context(), message())
 	require.ErrorIs(t, err, mail.ErrNotConfigured)
 	require.True(t, mail.Permanent(err))
 	require.Equal(t, 1, strings.Count(logs.String(), "\n"))

@@ -11,7 +11,6 @@ import (
 
 	"earshot/e2e/faults/ledger"
 	"earshot/e2e/faults/receiver"
-	"earshot/internal/testkit"
 )
 
 func TestADeadEndpointAnswers503(t *testing.T) {
@@ -57,7 +56,7 @@ func (b *bench) leave() {
 }
 
 func (b *bench) awaitWaiting(n int) {
-	require.Eventually(b.t, func() bool { return b.Waiting("a") == n }, testkit.Wait, time.Millisecond)
+	require.Eventually(b.t, func() bool { return b.Waiting("a") == n }, wait, time.Millisecond)
 }
 
 func TestAClientThatLeavesBeforeTheAnswerIsWrittenDownAsBroken(t *testing.T) {
