@@ -223,7 +223,7 @@ func TestAReadOfTheFeedThatWaits(t *testing.T) {
 	// The read may start late. It must then find the key forgotten, too.
 	require.Eventually(t, func() bool {
 		return leaked.Do(t, http.MethodGet, "/v1/me", nil).Status == http.StatusUnauthorized
-	}, testkit.Wait, 50*time.Millisecond)
+	}, testkit.Wait, testkit.Tick)
 	n.Post(t)
 	require.Equal(t, http.StatusUnauthorized, (<-came).Status)
 

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/gin-gonic/gin"
 
 	"earshot/internal/change"
@@ -106,9 +105,6 @@ func (a *API) Mount(path string, surface func(http.ResponseWriter, *http.Request
 func (g *SurfaceRequest) Decode(ctx context.Context, size int, fn func()) error {
 	return g.server.decoding(ctx, size, fn)
 }
-
-// Contract returns api/openapi.yaml. Callers must not modify it.
-func (a *API) Contract() *openapi3.T { return a.server.contract.Doc }
 
 // Answer is the answer of an operation.
 type Answer struct {

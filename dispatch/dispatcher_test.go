@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -112,7 +111,7 @@ func TestTemporalGivesOutRunsInTurnsBetweenOrganizations(t *testing.T) {
 			})
 			require.NoError(c, err)
 			require.GreaterOrEqual(c, queue.GetStats().GetApproximateBacklogCount(), n)
-		}, testkit.Wait, 50*time.Millisecond)
+		}, testkit.Wait, testkit.Tick)
 	}
 	const waiting, others = 80, 5
 	dispatch(publicid.NewOrganization(), waiting)

@@ -13,6 +13,7 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
+	"sync"
 
 	"github.com/go-faster/errors"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -31,11 +32,34 @@ const (
 
 // Surface serves the tools.
 type Surface struct {
+	*description
+	log *slog.Logger
+}
+
+// description is the part of a Surface that comes from the contract alone.
+type description struct {
 	contract  *contract
 	tools     []*ready
 	documents []document
-	log       *slog.Logger
 }
+
+// describe reads the contract once for all surfaces of a process, as package api does. It takes some 80 ms.
+var describe = sync.OnceValues(func() (*description, error) {
+	doc, err := api.Contract()
+	if err != nil {
+		return nil, err
+	}
+	c := newContract(doc)
+	d := &description{contract: c, documents: c.documents()}
+	for _, t := range table {
+		r, err := c.ready(t)
+		if err != nil {
+			return nil, err
+		}
+		d.tools = append(d.tools, r)
+	}
+	return d, nil
+})
 
 // instructions are the first text that an agent gets.
 const instructions = "Product feedback of one organization: boards hold posts, with votes, comments and tags; " +
@@ -46,15 +70,11 @@ const instructions = "Product feedback of one organization: boards hold posts, w
 
 // Mount serves the tools of the API at Path.
 func Mount(a *api.API, log *slog.Logger) error {
-	c := newContract(a.Contract())
-	s := &Surface{contract: c, documents: c.documents(), log: log}
-	for _, t := range table {
-		r, err := c.ready(t)
-		if err != nil {
-			return err
-		}
-		s.tools = append(s.tools, r)
+	d, err := describe()
+	if err != nil {
+		return err
 	}
+	s := &Surface{description: d, log: log}
 	// A key that may only read does not see the tools that write.
 	reads, all := s.server(false), s.server(true)
 	protocol := sdk.NewStreamableHTTPHandler(func(r *http.Request) *sdk.Server {

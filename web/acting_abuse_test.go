@@ -83,10 +83,10 @@ func samePage(t *testing.T, v *visitor) {
 		}
 	}
 	for _, name := range []string{"known", "stranger"} {
-		require.Eventually(t, func() bool { return len(v.letters(t, v.address(name))) == 4 }, testkit.Wait, 20*time.Millisecond)
+		require.Eventually(t, func() bool { return len(v.letters(t, v.address(name))) == 4 }, testkit.Wait, testkit.Tick)
 	}
 	// The excess requests are removed without a mail.
-	require.Eventually(t, func() bool { return v.left(t) == 8 }, testkit.Wait, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return v.left(t) == 8 }, testkit.Wait, testkit.Tick)
 	require.Len(t, v.letters(t, v.address("known")), 4, "one network gets no more")
 }
 
@@ -97,8 +97,8 @@ func closedForNow(t *testing.T, v *visitor) {
 	link, _ := v.link(t, v.address("ada"), 1)
 	closed, open := true, false
 	v.operate(t, access.OrganizationPatch{PublicClosed: &closed})
-	require.Eventually(t, func() bool { return v.read(t, at).link("Vote for this") == "" }, testkit.Wait, 20*time.Millisecond)
-	require.Eventually(t, func() bool { return v.read(t, v.at).link("Write a post") == "" }, testkit.Wait, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return v.read(t, at).link("Vote for this") == "" }, testkit.Wait, testkit.Tick)
+	require.Eventually(t, func() bool { return v.read(t, v.at).link("Write a post") == "" }, testkit.Wait, testkit.Tick)
 	for _, path := range []string{at + "/-/vote", at + "/-/comment", v.at + "/-/new"} {
 		require.Equal(t, http.StatusForbidden, v.do(t, http.MethodGet, path, nil).StatusCode, path)
 		a := v.do(t, http.MethodPost, path, v.filled(v.address("eve"), "title", "x", "text", "x"))
@@ -177,7 +177,7 @@ func TestLinksLeadWhereTheOperatorSaysAndNowhereElse(t *testing.T) {
 	v := alone(t, "EARSHOT_PUBLIC_ORIGIN=https://feedback.example.com")
 	v.post(t, "Dark mode", nil)
 	v.fill(t, v.at+"/dark-mode/-/vote", v.filled(v.address("ada")), "Origin", "https://feedback.example.com", "X-Forwarded-Host", "evil.example")
-	require.Eventually(t, func() bool { return len(v.letters(t, v.address("ada"))) == 1 }, testkit.Wait, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return len(v.letters(t, v.address("ada"))) == 1 }, testkit.Wait, testkit.Tick)
 	text, err := io.ReadAll(quotedprintable.NewReader(v.letters(t, v.address("ada"))[0].Body))
 	require.NoError(t, err)
 	token := regexp.MustCompile(`https://feedback\.example\.com` + v.home + `/-/confirm\?token=(\S+)`).FindStringSubmatch(string(text))

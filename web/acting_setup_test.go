@@ -137,7 +137,7 @@ var linkInMail = regexp.MustCompile(`https?://\S+/-/confirm\?token=\S+`)
 func (v *visitor) link(t *testing.T, to string, n int) (path, text string) {
 	t.Helper()
 	var found []*mail.Message
-	require.Eventually(t, func() bool { found = v.letters(t, to); return len(found) >= n }, testkit.Wait, 20*time.Millisecond)
+	require.Eventually(t, func() bool { found = v.letters(t, to); return len(found) >= n }, testkit.Wait, testkit.Tick)
 	for _, m := range found {
 		raw, err := io.ReadAll(quotedprintable.NewReader(m.Body))
 		require.NoError(t, err)

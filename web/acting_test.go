@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -77,7 +76,7 @@ func votesByMail(t *testing.T, v *visitor) {
 	// The same person votes by another link, with another spelling of the address, and by the API.
 	v.cookie = nil
 	v.fill(t, at+"/-/vote", v.filled(" "+strings.ToUpper(v.address("ada"))))
-	require.Eventually(t, func() bool { return len(v.letters(t, v.address("ada"))) == 2 }, testkit.Wait, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return len(v.letters(t, v.address("ada"))) == 2 }, testkit.Wait, testkit.Tick)
 	for _, m := range v.letters(t, v.address("ada")) {
 		raw, err := io.ReadAll(quotedprintable.NewReader(m.Body))
 		require.NoError(t, err)

@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -86,7 +85,7 @@ func (r *reader) moves(t *testing.T, post string) {
 		r.query(t, `SELECT (SELECT count(*) FROM subscriber_updates WHERE organization_id = $1)
 			+ (SELECT count(*) FROM subscriber_mails WHERE organization_id = $1)`, &n, of)
 		return n == 0
-	}, testkit.Wait, 20*time.Millisecond)
+	}, testkit.Wait, testkit.Tick)
 }
 
 // isTold moves the post and requires the given number of e-mails in the mailbox.
@@ -268,7 +267,7 @@ func optsInAgain(t *testing.T, r *reader) {
 			link = cmp.Or(linkInMail.FindString(string(text)), link)
 		}
 		return link != ""
-	}, testkit.Wait, 20*time.Millisecond)
+	}, testkit.Wait, testkit.Tick)
 	at, err := url.Parse(link)
 	require.NoError(t, err)
 	require.Equal(t, http.StatusOK, r.pressWith(t, at.RequestURI(), true).StatusCode)

@@ -65,7 +65,7 @@ func frameActs(t *testing.T, v *visitor) {
 	require.Contains(t, sent.text(t), "Check your mailbox")
 	require.Equal(t, at, sent.link("Posts"))
 	require.Empty(t, v.votes(t, post), "not before it is confirmed")
-	require.Eventually(t, func() bool { return len(v.letters(t, v.address("ada"))) == 3 }, testkit.Wait, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return len(v.letters(t, v.address("ada"))) == 3 }, testkit.Wait, testkit.Tick)
 	for _, m := range v.letters(t, v.address("ada")) {
 		raw, err := io.ReadAll(quotedprintable.NewReader(m.Body))
 		require.NoError(t, err)
@@ -74,8 +74,8 @@ func frameActs(t *testing.T, v *visitor) {
 		require.Equal(t, http.StatusOK, v.press(t, link).StatusCode)
 	}
 	require.Len(t, v.votes(t, post), 1)
-	require.Eventually(t, func() bool { return strings.Contains(v.read(t, at).text(t), "Export as PDF") }, testkit.Wait, 20*time.Millisecond)
-	require.Eventually(t, func() bool { return strings.Contains(v.read(t, at+"/dark-mode").text(t), "At night") }, testkit.Wait, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Contains(v.read(t, at).text(t), "Export as PDF") }, testkit.Wait, testkit.Tick)
+	require.Eventually(t, func() bool { return strings.Contains(v.read(t, at+"/dark-mode").text(t), "At night") }, testkit.Wait, testkit.Tick)
 }
 
 func frameKnowsNobody(t *testing.T, v *visitor) {
@@ -167,7 +167,7 @@ func frameClosed(t *testing.T, v *visitor) {
 	at := v.inFrame() + "/dark-mode"
 	require.Eventually(t, func() bool {
 		return v.read(t, at).link("Vote for this") == "" && v.read(t, v.inFrame()).link("Write a post") == ""
-	}, testkit.Wait, 20*time.Millisecond)
+	}, testkit.Wait, testkit.Tick)
 	for _, method := range []string{http.MethodGet, http.MethodPost} {
 		var form url.Values
 		if method == http.MethodPost {

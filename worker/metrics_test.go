@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -94,7 +93,7 @@ func TestMetricsTellOfAttemptsSweepsAndTheRetention(t *testing.T) {
 		} {
 			require.Regexp(c, line, text)
 		}
-	}, testkit.Wait, 50*time.Millisecond)
+	}, testkit.Wait, testkit.Tick)
 }
 
 // rare are metrics of the SDK that appear only with the first failure or the first full cache.
@@ -133,7 +132,7 @@ func TestAlertsAndDashboardsAskForMetricsThatAProcessHas(t *testing.T) {
 				require.True(c, strings.Contains(text, "\n"+name+" ") || strings.Contains(text, "\n"+name+"{"), name)
 			}
 		}
-	}, testkit.Wait, 50*time.Millisecond)
+	}, testkit.Wait, testkit.Tick)
 }
 
 func TestMetricsWithoutAWorkerShowUnstartedDeliveries(t *testing.T) {
@@ -159,7 +158,7 @@ func TestMetricsTellWhomTheRateLimitRefused(t *testing.T) {
 		require.Regexp(c, `earshot_rate_limit_refusals_total\{limit="key"\} 1\n`, text)
 		require.Regexp(c, `earshot_rate_limit_refusals_total\{limit="refused_keys"\} 0\n`, text)
 		require.Regexp(c, `earshot_request_duration_seconds_count\{code="429",operation="listBoards"\} 1\n`, text)
-	}, testkit.Wait, 50*time.Millisecond)
+	}, testkit.Wait, testkit.Tick)
 }
 
 func TestMetricsNameNoWebhookAndNoOrganization(t *testing.T) {

@@ -41,7 +41,7 @@ func TestARunOfANondeterministicBuildIsCounted(t *testing.T) {
 				events++
 			}
 			require.Greater(c, events, 9, "the run waits for its timer")
-		}, testkit.Wait, 20*time.Millisecond)
+		}, testkit.Wait, testkit.Tick)
 	})
 	app := measured(t, apptest.Options{DatabaseURL: database, Temporal: &namespace})
 	// Otherwise the next workflow task first waits for the old worker.
@@ -60,7 +60,7 @@ func TestARunOfANondeterministicBuildIsCounted(t *testing.T) {
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		require.Regexp(c, `temporal_workflow_task_execution_failed_total\{.*failure_reason="NonDeterminismError".*workflow_type="publish_changelog"\} [1-9]`,
 			scraped(c, app, "/metrics"))
-	}, testkit.Wait, 50*time.Millisecond)
+	}, testkit.Wait, testkit.Tick)
 	d, err := app.Temporal.DescribeWorkflowExecution(t.Context(), id, "")
 	require.NoError(t, err)
 	require.Equal(t, "Running", d.GetWorkflowExecutionInfo().GetStatus().String(), "the run stands still and has not failed")

@@ -144,7 +144,7 @@ func TestARemovalThatIsCutOffMidwayGoesOnAndCountsEverything(t *testing.T) {
 		require.NoError(collect, other.QueryRow(t.Context(), `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
 			WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%recoveries%'`).Scan(&cut))
 		require.Positive(collect, cut)
-	}, testkit.Wait, 20*time.Millisecond)
+	}, testkit.Wait, testkit.Tick)
 	require.NoError(t, tx.Rollback(t.Context()))
 	require.Equal(t, activities.RemoveResult{Deliveries: 1, Events: 1}, removed(t, run))
 }

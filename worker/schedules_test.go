@@ -23,7 +23,7 @@ func described(t *testing.T, c client.Client, id string) *client.ScheduleDescrip
 		var err error
 		found, err = c.ScheduleClient().GetHandle(t.Context(), id).Describe(t.Context())
 		require.NoError(collect, err)
-	}, testkit.Wait, 50*time.Millisecond)
+	}, testkit.Wait, testkit.Tick)
 	return found
 }
 
@@ -85,7 +85,7 @@ func TestAProcessThatStartsMendsAScheduleAndLeavesItPaused(t *testing.T) {
 // asynchronously.
 func awaitSchedule(t *testing.T, c client.Client, is func(*client.ScheduleDescription) bool) {
 	t.Helper()
-	require.Eventually(t, func() bool { return is(described(t, c, workflows.SweepSchedule)) }, testkit.Wait, 50*time.Millisecond)
+	require.Eventually(t, func() bool { return is(described(t, c, workflows.SweepSchedule)) }, testkit.Wait, testkit.Tick)
 }
 
 func TestAScheduleThatIsAsItShouldBeIsNotTouched(t *testing.T) {

@@ -68,7 +68,7 @@ func makeOverdue(t *testing.T, app *apptest.App, by time.Duration) {
 			WHERE attempt_count = 1 AND status = 'pending' AND lease_until IS NULL`, by.Seconds())
 		require.NoError(collect, err)
 		require.EqualValues(collect, 1, tag.RowsAffected())
-	}, testkit.Wait, 20*time.Millisecond)
+	}, testkit.Wait, testkit.Tick)
 }
 
 func TestANewProcessDeliversThePendingDeliveriesOfItsPredecessor(t *testing.T) {
@@ -169,7 +169,7 @@ func completed(t *testing.T, n *apptest.Tenant, recovery string) {
 	t.Helper()
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		require.Equal(c, "completed", n.Make(t, http.MethodGet, recovery, nil)["status"])
-	}, testkit.Wait, 20*time.Millisecond)
+	}, testkit.Wait, testkit.Tick)
 }
 
 func TestTheSweepStopsARecoveryWhoseRunWasTerminated(t *testing.T) {
@@ -187,7 +187,7 @@ func TestTheSweepStopsARecoveryWhoseRunWasTerminated(t *testing.T) {
 			_, err := waiting.Temporal.DescribeWorkflowExecution(t.Context(), id, "")
 			require.NoError(c, err)
 		}
-	}, testkit.Wait, 20*time.Millisecond)
+	}, testkit.Wait, testkit.Tick)
 	require.NoError(t, waiting.Temporal.TerminateWorkflow(t.Context(), ended, "", "enough"))
 	// The open run stays open because its queue has no worker. A run that ends during the sweep
 	// might be restarted for nothing.
@@ -213,7 +213,7 @@ func TestTheWorkerWaitsForItsNamespaceToBeSetUp(t *testing.T) {
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		require.Contains(c, logs.String(), fmt.Sprintf("namespace %s lacks the search attributes", client.DefaultNamespace))
 		require.Contains(c, logs.String(), "run `earshot temporal setup`")
-	}, testkit.Wait, 20*time.Millisecond)
+	}, testkit.Wait, testkit.Tick)
 }
 
 // The test renames the tables of the parts, so all tries of each fail. The part "streaks" reads a table

@@ -54,7 +54,7 @@ func newDyingIn(t *testing.T, engine *client.Options) *dying {
 		// The first attempt is part of the first workflow task, which ends after the record. Before
 		// that, a run has no point to which it can be reset.
 		require.NotZero(c, d.firstTaskEnd(t))
-	}, testkit.Wait, 20*time.Millisecond)
+	}, testkit.Wait, testkit.Tick)
 	return d
 }
 
@@ -83,7 +83,7 @@ func (d *dying) listed(t *testing.T) {
 		})
 		require.NoError(c, err)
 		require.Len(c, list.GetExecutions(), 1)
-	}, testkit.Wait, 20*time.Millisecond)
+	}, testkit.Wait, testkit.Tick)
 }
 
 // requireGivenUp requires that the row was given up.
@@ -163,7 +163,7 @@ func TestTheSweepLeavesARunAloneThatWasReset(t *testing.T) {
 		var status workflows.Status
 		require.NoError(c, answer.Get(&status))
 		require.NotNil(c, status.Deliveries[0].DueAt, "it waits for the second attempt")
-	}, testkit.Wait, 20*time.Millisecond)
+	}, testkit.Wait, testkit.Tick)
 	makeOverdue(t, d.app, time.Hour)
 	require.Equal(t, activities.SweepResult{}, sweep(t, d.app))
 	require.EqualValues(t, "pending", d.row(t).Status)
@@ -214,7 +214,7 @@ func TestAnAttemptThatIsUnderWayWhenItsRunIsTerminatedCounts(t *testing.T) {
 	status <- http.StatusOK
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		require.EqualValues(c, "succeeded", d.row(t).Status)
-	}, testkit.Wait, 20*time.Millisecond)
+	}, testkit.Wait, testkit.Tick)
 	d.listed(t)
 	require.Equal(t, activities.SweepResult{}, sweep(t, app))
 }
@@ -231,7 +231,7 @@ func TestARunTerminatedBeforeItsFirstTaskSendsNoDelivery(t *testing.T) {
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		_, err := waiting.Temporal.DescribeWorkflowExecution(t.Context(), d.id, "")
 		require.NoError(c, err)
-	}, testkit.Wait, 20*time.Millisecond)
+	}, testkit.Wait, testkit.Tick)
 	d.terminate(t)
 	app := apptest.Start(t, apptest.Options{DatabaseURL: database, Temporal: &engine, Worker: true})
 	sweep(t, app)

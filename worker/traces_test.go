@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -66,7 +65,7 @@ func TestATraceLeadsFromTheRequestThroughCommitAndWorkflowToEachAttempt(t *testi
 			found = append(found, all[at].Name)
 		}
 		require.Equal(c, chain, found)
-	}, testkit.Wait, 20*time.Millisecond)
+	}, testkit.Wait, testkit.Tick)
 	all := spans.GetSpans()
 	request := all[slices.IndexFunc(all, func(s tracetest.SpanStub) bool { return s.Name == "createPost" })]
 	id := request.SpanContext.TraceID().String()
@@ -106,7 +105,7 @@ func TestASweepIsATraceOfItsOwn(t *testing.T) {
 		}
 		require.GreaterOrEqual(c, len(runs), 2)
 		require.Len(c, traces, len(runs))
-	}, testkit.Wait, 20*time.Millisecond)
+	}, testkit.Wait, testkit.Tick)
 }
 
 func TestNoStrangerHasATraceKeptThatOurSamplerDrops(t *testing.T) {

@@ -106,7 +106,7 @@ func TestABackfillGoesOnWhereAWorkerThatEndedInTheMiddleLeftIt(t *testing.T) {
 		_, err := middle.Exec(t.Context(), "BEGIN; SELECT FROM backfill_addresses WHERE id = (SELECT id FROM backfill_addresses ORDER BY id OFFSET 120 LIMIT 1) FOR UPDATE")
 		require.NoError(t, err)
 		release()
-		require.Eventually(t, func() bool { return b.counts(t) == [3]int{100, 100, 50} }, testkit.Wait, 20*time.Millisecond)
+		require.Eventually(t, func() bool { return b.counts(t) == [3]int{100, 100, 50} }, testkit.Wait, testkit.Tick)
 	})
 	_, err = middle.Exec(t.Context(), "ROLLBACK")
 	require.NoError(t, err)

@@ -61,7 +61,7 @@ func TestNothingPlantedReachesTemporal(t *testing.T) {
 				require.NotNil(c, run.GetCloseTime(), "%s %s", name, run.GetExecution().GetWorkflowId())
 			}
 		}
-	}, testkit.Wait, 200*time.Millisecond)
+	}, testkit.Wait, testkit.Tick)
 	for name, list := range all {
 		for _, run := range list {
 			text := b.everything(t, run)
@@ -106,7 +106,7 @@ func plant(t *testing.T, b *bundle) {
 	})
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		require.Equal(c, false, tenant.Make(t, http.MethodGet, "/v1/webhooks/"+dead, nil)["enabled"])
-	}, testkit.Wait, 50*time.Millisecond)
+	}, testkit.Wait, testkit.Tick)
 	tenant.ID(t, "/v1/webhooks/"+fine+"/recover", map[string]any{"since": time.Now().Add(-time.Hour)})
 	list, _ := tenant.Do(t, http.MethodGet, "/v1/webhooks/"+fine+"/deliveries", nil).Body["data"].([]any)
 	require.NotEmpty(t, list)
@@ -139,7 +139,7 @@ func (b *bundle) everything(t *testing.T, run *workflow.WorkflowExecutionInfo) s
 		answer, err := b.app.Temporal.QueryWorkflow(t.Context(), id, runID, "__temporal_workflow_metadata")
 		require.NoError(c, err)
 		require.NoError(c, answer.Get(&metadata))
-	}, testkit.Wait, 50*time.Millisecond)
+	}, testkit.Wait, testkit.Tick)
 	text.WriteString(protojson.Format(&metadata))
 	return text.String()
 }

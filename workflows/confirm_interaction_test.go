@@ -86,7 +86,7 @@ var tokenInMail = regexp.MustCompile(`token=(\S+)`)
 func (b *ballot) token(t *testing.T, id string) string {
 	t.Helper()
 	file := filepath.Join(b.mail, id+".eml")
-	require.Eventually(t, func() bool { _, err := os.Stat(file); return err == nil }, testkit.Wait, 20*time.Millisecond)
+	require.Eventually(t, func() bool { _, err := os.Stat(file); return err == nil }, testkit.Wait, testkit.Tick)
 	f, err := os.Open(file)
 	require.NoError(t, err)
 	defer func() { _ = f.Close() }()
@@ -100,7 +100,7 @@ func (b *ballot) token(t *testing.T, id string) string {
 // waits returns when the run waits for the link to be used.
 func (b *ballot) waits(t *testing.T, c client.Client, id string) {
 	t.Helper()
-	require.Eventually(t, func() bool { return strings.Contains(historyOf(t, c, id), "EVENT_TYPE_TIMER_STARTED") }, testkit.Wait, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Contains(historyOf(t, c, id), "EVENT_TYPE_TIMER_STARTED") }, testkit.Wait, testkit.Tick)
 }
 
 // confirm does the same as the button on the link's page.
@@ -216,7 +216,7 @@ func TestARunThatIsDoneAgainMailsNothingAgain(t *testing.T) {
 	require.Eventually(t, func() (mailed bool) {
 		b.query(t, "SELECT due_at = expires_at FROM interactions", &mailed)
 		return mailed
-	}, testkit.Wait, 20*time.Millisecond)
+	}, testkit.Wait, testkit.Tick)
 	require.NoError(t, os.Remove(filepath.Join(b.mail, id+".eml")))
 	require.NoError(t, b.app.Temporal.TerminateWorkflow(t.Context(), id, "", "by an operator"))
 	found, err := publicid.Parse[publicid.Interaction](id)

@@ -151,7 +151,7 @@ func TestADatabaseThatIsAwayUsesUpNoneOfTheReceiversAttempts(t *testing.T) {
 		require.NoError(c, err)
 		require.Len(c, d.GetPendingActivities(), 1)
 		require.Greater(c, d.GetPendingActivities()[0].GetAttempt(), int32(2))
-	}, testkit.Wait, 20*time.Millisecond)
+	}, testkit.Wait, testkit.Tick)
 	way.mend()
 	require.Len(t, b.delivery(t, "succeeded")["attempts"], 2)
 	require.Len(t, b.receiver.All(), 2)
@@ -187,7 +187,7 @@ func TestTemporalHearsOfAnAttemptUnderWayMoreThanOnceWithinItsTimeout(t *testing
 			beats[at.AsTime()] = true
 		}
 		require.Len(c, beats, 2)
-	}, testkit.Wait, 20*time.Millisecond)
+	}, testkit.Wait, testkit.Tick)
 }
 
 // Temporal times out an activity that sends no heartbeat for 12 s. Here an attempt lasts longer
@@ -222,13 +222,13 @@ func TestAnAttemptUnderWayIsMadeOnceWhenTemporalStallsAndGivesItsActivityUp(t *t
 	defer resume()
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		require.Equal(c, int32(2), pendingActivity(t.Context(), c, direct, id).GetAttempt())
-	}, testkit.Wait, 20*time.Millisecond)
+	}, testkit.Wait, testkit.Tick)
 	require.Len(t, b.receiver.All(), 2, "the attempt is under way")
 	resume()
 	// The activity's second try finds the row's lease, and the run waits.
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		require.Nil(c, pendingActivity(t.Context(), c, direct, id))
-	}, testkit.Wait, 20*time.Millisecond)
+	}, testkit.Wait, testkit.Tick)
 	release()
 	require.Len(t, b.delivery(t, "succeeded")["attempts"], 2)
 	require.Len(t, b.receiver.All(), 2)

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -52,7 +51,7 @@ func TestAPayloadArrivesByteForByteAtEachAttemptInAReplayAndInTheLog(t *testing.
 		log := "/v1/webhooks/" + b.webhook + "/deliveries/" + attempts[0].DeliveryID()
 		require.EventuallyWithT(t, func(c *assert.CollectT) {
 			require.Equal(c, "succeeded", b.tenant.Make(t, http.MethodGet, log, nil)["status"])
-		}, testkit.Wait, 20*time.Millisecond)
+		}, testkit.Wait, testkit.Tick)
 		b.tenant.ID(t, log+"/replay", nil)
 		for i, got := range receiver.Await(t, before+3)[before:] {
 			require.Equal(t, first, string(got.Body), "request %d", i)
@@ -80,6 +79,7 @@ func answersAfter(n int, statuses ...int) func(int, testkit.Received) int {
 
 func TestARowFromBeforeTheGuardIsRefusedAtItsAttempt(t *testing.T) {
 	t.Parallel()
+	app := apptest.Start(t, apptest.Options{Worker: true, Environ: []string{"EARSHOT_WEBHOOK_ALLOW_CIDRS=127.0.0.1/32"}})
 	for name, c := range map[string]struct{ url, failure string }{
 		"an inner address":              {"http://127.0.0.2:%s/hook", "blocked_address"},
 		"an inner address in disguise":  {"http://[::ffff:127.0.0.2]:%s/hook", "blocked_address"},
@@ -89,7 +89,7 @@ func TestARowFromBeforeTheGuardIsRefusedAtItsAttempt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := setup(t, apptest.Options{Worker: true, Environ: []string{"EARSHOT_WEBHOOK_ALLOW_CIDRS=127.0.0.1/32"}})
+			b := newBundle(t, app)
 			listener, err := net.Listen("tcp", "0.0.0.0:0") // at each of the addresses
 			require.NoError(t, err)
 			t.Cleanup(func() { _ = listener.Close() })

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -180,7 +179,7 @@ func (g *group) deliveredAgain(t *testing.T) {
 			all = append(all, fmt.Sprintf("%s %s %d", d.Delivery, d.Status, d.Attempt))
 		}
 		require.ElementsMatch(c, []string{g.deliveries[0] + " pending 3", g.deliveries[1] + " succeeded 2"}, all)
-	}, testkit.Wait, 20*time.Millisecond)
+	}, testkit.Wait, testkit.Tick)
 }
 
 func TestACanceledRunResetToItsStartSendsItsGivenUpDeliveries(t *testing.T) {

@@ -36,7 +36,12 @@ type bundle struct {
 
 func setup(t *testing.T, o apptest.Options) *bundle {
 	t.Helper()
-	b := &bundle{app: apptest.Start(t, o), receiver: testkit.NewReceiver(t)}
+	return newBundle(t, apptest.Start(t, o))
+}
+
+func newBundle(t *testing.T, app *apptest.App) *bundle {
+	t.Helper()
+	b := &bundle{app: app, receiver: testkit.NewReceiver(t)}
 	b.tenant = b.app.Tenant(t)
 	b.board = b.tenant.ID(t, "/v1/boards", map[string]any{"name": "Ideas"})
 	b.webhook = b.tenant.Register(t, b.receiver, "post.created")
@@ -60,7 +65,7 @@ func (b *bundle) delivery(t *testing.T, status string) map[string]any {
 		require.Equal(c, status, row["status"])
 		id, _ := row["id"].(string)
 		found = b.tenant.Make(t, http.MethodGet, "/v1/webhooks/"+b.webhook+"/deliveries/"+id, nil)
-	}, testkit.Wait, 20*time.Millisecond)
+	}, testkit.Wait, testkit.Tick)
 	return found
 }
 
@@ -200,7 +205,7 @@ func TestTheStatusQueryTellsWhichAttemptIsNextAndWhen(t *testing.T) {
 		require.Equal(c, "500", d.Answer)
 		require.NotNil(c, d.DueAt)
 		require.WithinDuration(c, time.Now().Add(time.Hour), *d.DueAt, time.Minute)
-	}, testkit.Wait, 50*time.Millisecond)
+	}, testkit.Wait, testkit.Tick)
 }
 
 // TestAFastReceiverAndASlowOneOfAGroupDoNotWaitForEachOther has an attempt that ends while a timer

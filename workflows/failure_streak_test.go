@@ -9,7 +9,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -66,7 +65,7 @@ func (f *failing) counts(t *testing.T, n int) {
 	t.Helper()
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		require.Equal(c, json.Number(fmt.Sprint(n)), f.hook(t)["consecutiveFailures"])
-	}, testkit.Wait, 20*time.Millisecond)
+	}, testkit.Wait, testkit.Tick)
 }
 
 func (f *failing) isDisabled(t *testing.T) {
@@ -76,7 +75,7 @@ func (f *failing) isDisabled(t *testing.T) {
 		require.Equal(c, false, hook["enabled"])
 		require.Equal(c, "failures", hook["disabledReason"])
 		require.NotNil(c, hook["disabledAt"])
-	}, testkit.Wait, 20*time.Millisecond)
+	}, testkit.Wait, testkit.Tick)
 }
 
 // streakEnds waits until the run that follows the streak has ended. It may not have begun yet, because
@@ -85,7 +84,7 @@ func (f *failing) streakEnds(t *testing.T) {
 	t.Helper()
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		require.NoError(c, f.app.Temporal.GetWorkflow(t.Context(), f.webhook, "").Get(t.Context(), nil))
-	}, testkit.Wait, 20*time.Millisecond)
+	}, testkit.Wait, testkit.Tick)
 }
 
 // mailsEnd waits for n runs that notify admins, and returns the e-mails in the mailbox.
@@ -124,7 +123,7 @@ func TestFiftyFailuresInARowDisableTheWebhookAndTellTheAdminOnce(t *testing.T) {
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		list, _ := f.tenant.Do(t, http.MethodGet, "/v1/webhooks/"+f.webhook+"/deliveries?limit=200&status=failed", nil).Body["data"].([]any)
 		require.Len(c, list, 60)
-	}, testkit.Wait, 50*time.Millisecond)
+	}, testkit.Wait, testkit.Tick)
 	mailing := f.app.Runs(t, fmt.Sprintf("WorkflowType = '%s'", workflows.MailAdminsName), 1)[0].GetExecution().GetWorkflowId()
 	if *record != "" {
 		writeHistory(t, f.app.Temporal, workflows.FailureStreakName, "disables_the_webhook", f.webhook)
@@ -260,7 +259,7 @@ func TestASuccessAmongFailuresIsNeverLost(t *testing.T) {
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		list, _ := f.tenant.Do(t, http.MethodGet, "/v1/webhooks/"+f.webhook+"/deliveries?limit=200&status=pending", nil).Body["data"].([]any)
 		require.Empty(c, list)
-	}, testkit.Wait, 50*time.Millisecond)
+	}, testkit.Wait, testkit.Tick)
 	require.Equal(t, true, f.hook(t)["enabled"])
 	require.Empty(t, mailsIn(t, f.mailbox))
 }

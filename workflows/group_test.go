@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -92,7 +91,7 @@ func (b *bundle) waits(t *testing.T, run string, attempt int) {
 				require.NotNil(c, d.DueAt)
 			}
 		}
-	}, testkit.Wait, 20*time.Millisecond)
+	}, testkit.Wait, testkit.Tick)
 }
 
 // over waits for the end of a run, and returns an error unless all deliveries succeeded.

@@ -51,7 +51,7 @@ func (b *bundle) rows(t *testing.T, query string, least, most int) {
 		require.NoError(a, b.app.Pool.QueryRow(t.Context(), "SELECT count(*) FROM deliveries WHERE "+query).Scan(&found))
 		require.GreaterOrEqual(a, found, least)
 		require.LessOrEqual(a, found, most)
-	}, testkit.Wait, 50*time.Millisecond)
+	}, testkit.Wait, testkit.Tick)
 }
 
 // hanging makes the receiver hold every request until the test ends.
@@ -126,7 +126,7 @@ func TestRetriesOfSimultaneousFailuresAreSpreadAndTheAPIShowsTheirTimes(t *testi
 			}
 		}
 		require.Len(c, due, together)
-	}, testkit.Wait, 50*time.Millisecond)
+	}, testkit.Wait, testkit.Tick)
 	slices.SortFunc(due, time.Time.Compare)
 	// The turns are 10 ms apart. The time for the records may have moved the ends a little.
 	require.Greater(t, due[together-1].Sub(due[0]), 400*time.Millisecond)

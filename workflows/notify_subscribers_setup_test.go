@@ -13,7 +13,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/go-faster/errors"
 	"github.com/stretchr/testify/require"
@@ -104,13 +103,13 @@ func (p *mailedTenant) looks(t *testing.T) {
 	require.Eventually(t, func() bool {
 		// A run that looked after the ten minutes has already ended, and accepts no signal.
 		return p.app.Temporal.SignalWorkflow(t.Context(), p.Organization.ID.String(), "", workflows.UpdatedSignal, nil) == nil || p.left(t) == 0
-	}, testkit.Wait, 20*time.Millisecond)
+	}, testkit.Wait, testkit.Tick)
 }
 
 // isTold returns when all e-mails are handled and the run has ended.
 func (p *mailedTenant) isTold(t *testing.T) {
 	t.Helper()
-	require.Eventually(t, func() bool { return p.left(t) == 0 }, testkit.Wait, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return p.left(t) == 0 }, testkit.Wait, testkit.Tick)
 	require.NoError(t, p.app.Temporal.GetWorkflow(t.Context(), p.Organization.ID.String(), "").Get(t.Context(), nil))
 }
 

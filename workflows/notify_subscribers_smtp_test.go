@@ -131,13 +131,13 @@ func TestAnAddressThatTheServerDoesntKnowIsMailedNeverAgainAndOthersAre(t *testi
 	}
 	p.moves(t, p.post, "planned")
 	p.passes(t)
-	require.Eventually(t, func() bool { return len(server.seen()) == 1 }, testkit.Wait, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return len(server.seen()) == 1 }, testkit.Wait, testkit.Tick)
 	// A temporary rejection is retried later, and the other e-mails are sent.
 	require.Eventually(t, func() bool {
 		var later bool
 		p.query(t, "SELECT count(*) = 1 AND coalesce(min(due_at) > now() + interval '4 minutes', false) FROM subscriber_mails", &later)
 		return later
-	}, testkit.Wait, 20*time.Millisecond)
+	}, testkit.Wait, testkit.Tick)
 	var suppressed []string
 	p.query(t, `SELECT array_agg(c.email::text) FROM mail_suppressions s JOIN contacts c ON c.email_hash = s.email_hash`, &suppressed)
 	require.Equal(t, []string{"gone@example.com"}, suppressed, "a server that doesn't like us says nothing of the mailbox")

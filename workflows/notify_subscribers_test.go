@@ -165,7 +165,7 @@ func TestFirstEMailsToAddressesThatAProgramHasToldAreSentAtARateAndLaterOnesAreN
 	p.votes(t, "opted-in@example.com", p.post, "en")
 	p.moves(t, p.post, "planned")
 	p.passes(t)
-	require.Eventually(t, func() bool { return p.left(t) == 3 }, testkit.Wait, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return p.left(t) == 3 }, testkit.Wait, testkit.Tick)
 	all := p.letters(t)
 	require.Len(t, all, 2, "one stranger, and the one who agreed")
 	require.Contains(t, all, "opted-in@example.com")
@@ -173,7 +173,7 @@ func TestFirstEMailsToAddressesThatAProgramHasToldAreSentAtARateAndLaterOnesAreN
 		var waiting int
 		p.query(t, "SELECT count(*) FROM subscriber_mails WHERE due_at > now() + interval '59 minutes'", &waiting)
 		return waiting == 2
-	}, testkit.Wait, 20*time.Millisecond)
+	}, testkit.Wait, testkit.Tick)
 
 	// The first e-mails are now an hour old, and the others a week. An e-mail that waited for its
 	// turn must not expire.

@@ -79,6 +79,6 @@ func TestLargePayloadsToHangingReceiversLeaveMemoryForOtherOrganizations(t *test
 
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		require.Greater(c, hanging.peak(), payloadShare*9/10)
-	}, testkit.Wait, 20*time.Millisecond)
+	}, testkit.Wait, testkit.Tick)
 	require.LessOrEqual(t, hanging.peak(), payloadShare)
 }

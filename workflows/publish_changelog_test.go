@@ -61,7 +61,7 @@ func (c *changelog) waits(t *testing.T, id string, n int) {
 			}
 		}
 		return timers == n
-	}, testkit.Wait, 20*time.Millisecond)
+	}, testkit.Wait, testkit.Tick)
 }
 
 // ends returns when the run has ended.

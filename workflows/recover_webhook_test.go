@@ -82,7 +82,7 @@ func (o *outage) started(t *testing.T, id string) {
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		_, err := o.app.Temporal.DescribeWorkflowExecution(t.Context(), id, "")
 		require.NoError(c, err)
-	}, testkit.Wait, 20*time.Millisecond)
+	}, testkit.Wait, testkit.Tick)
 }
 
 // replays returns the number of replays of each delivery.
@@ -127,7 +127,7 @@ func (o *outage) half(t *testing.T, id string) {
 	t.Helper()
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		require.NotEqual(c, "0", fmt.Sprint(o.recovery(t, id)["replayed"]))
-	}, testkit.Wait, 20*time.Millisecond)
+	}, testkit.Wait, testkit.Tick)
 	require.Equal(t, "running", o.recovery(t, id)["status"])
 }
 

@@ -257,7 +257,7 @@ func recordSubscribers(t *testing.T) {
 	p.looks(t)
 	require.Eventually(t, func() bool {
 		return strings.Contains(historyOf(t, p.app.Temporal, id), "EVENT_TYPE_TIMER_STARTED")
-	}, testkit.Wait, 20*time.Millisecond)
+	}, testkit.Wait, testkit.Tick)
 	p.passes(t)
 	p.isTold(t)
 	writeHistory(t, p.app.Temporal, workflows.NotifySubscribersName, "told", id)

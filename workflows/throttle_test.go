@@ -86,7 +86,7 @@ func TestThrottledDeliveriesArriveWhenTheThrottleIsRemoved(t *testing.T) {
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		health := b.tenant.Get(t, "/v1/webhooks/"+b.webhook+"/health")
 		require.Equal(c, json.Number("0"), health["pending"])
-	}, testkit.Wait, 20*time.Millisecond)
+	}, testkit.Wait, testkit.Tick)
 }
 
 func TestANewDeliverySkipsTheLineAfterTheThrottleIsRemoved(t *testing.T) {

@@ -219,7 +219,7 @@ END $$;
 	// Postgres ends the statement of a dead process.
 	require.Eventually(t, func() bool {
 		return scalar[int](t, c, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'earshot migrate%'") == 0
-	}, testkit.Wait, 20*time.Millisecond)
+	}, testkit.Wait, testkit.Tick)
 	require.NoError(t, holder.Rollback(t.Context()))
 
 	require.Equal(t, []string{"2_test.sql"}, applyAll(t, url, dir).finish(t))

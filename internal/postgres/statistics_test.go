@@ -95,7 +95,7 @@ func TestTheServiceMakesStatisticsByItself(t *testing.T) {
 	g := newGrowing(t, url, "mail_suppressions")
 	apptest.Start(t, apptest.Options{DatabaseURL: url})
 	g.exec(addSuppressions, 1000)
-	require.Eventually(t, func() bool { return g.analyzed() != nil }, testkit.Wait, 50*time.Millisecond)
+	require.Eventually(t, func() bool { return g.analyzed() != nil }, testkit.Wait, testkit.Tick)
 }
 
 func (g *growing) analyzed() (at *time.Time) {

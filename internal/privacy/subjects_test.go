@@ -562,7 +562,7 @@ func TestAWorkerCompletesTheErasureOfADeadWorkerAndNotifiesReceivers(t *testing.
 	require.Eventually(t, func() bool {
 		receipt, err := second.Privacy.Request(n.Context(t.Context()), id)
 		return err == nil && receipt.Status == "completed"
-	}, testkit.Wait, 50*time.Millisecond)
+	}, testkit.Wait, testkit.Tick)
 	bodies := ""
 	for _, r := range receiver.Await(t, 2) {
 		require.NoError(t, r.Invalid)

@@ -3,7 +3,6 @@ package testkit_test
 import (
 	"context"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
@@ -43,7 +42,7 @@ func TestANamespaceThatIsFullOfRunsIsNotLeasedAgain(t *testing.T) {
 		require.NoError(t, err)
 		return found.GetCount()
 	}
-	require.Eventually(t, func() bool { return open() == 101 }, testkit.Wait, 50*time.Millisecond)
+	require.Eventually(t, func() bool { return open() == 101 }, testkit.Wait, testkit.Tick)
 	giveBack()
 	postgres, err := pgx.Connect(t.Context(), testkit.Database(t))
 	require.NoError(t, err)
@@ -53,7 +52,7 @@ func TestANamespaceThatIsFullOfRunsIsNotLeasedAgain(t *testing.T) {
 		require.NoError(t, postgres.QueryRow(t.Context(), sql, o.Namespace).Scan(&held))
 		return held
 	}
-	require.Eventually(t, func() bool { return !leased() }, testkit.Wait, 50*time.Millisecond)
+	require.Eventually(t, func() bool { return !leased() }, testkit.Wait, testkit.Tick)
 
 	next, giveBack, err := testkit.LeaseNamespace(t.Context())
 	require.NoError(t, err)

@@ -338,7 +338,7 @@ func (a *App) Runs(t *testing.T, query string, n int) []*workflow.WorkflowExecut
 		require.NoError(c, err)
 		found = answer.GetExecutions()
 		require.Equal(c, n, len(found)) // Len would print them all
-	}, testkit.Wait, 200*time.Millisecond) // the lists of all tests share one connection to SQLite
+	}, testkit.Wait, testkit.Tick) // the lists of all tests share one connection to SQLite
 	return found
 }
 
