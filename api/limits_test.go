@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/internal/testkit/apptest"
+	"earshot/internal/testkit/tier"
 )
 
 // roomy allows many webhooks, because the walks register many.
@@ -31,6 +32,7 @@ func TestABodyAtTheEdgeOfTheContract(t *testing.T) {
 }
 
 func lastGoodValues(t *testing.T, app *apptest.App) {
+	tier.Slow(t, "sends a request for each limit of the contract")
 	everyOperation(t, hasBody, func(t *testing.T, o operation) {
 		n, count := newFixture(t, app), 0
 		for name, s := range properties(o.schema()) {
@@ -75,6 +77,7 @@ func requireHeld(t *testing.T, sent, got any, what string) {
 }
 
 func eachLeftOut(t *testing.T, app *apptest.App) {
+	tier.Slow(t, "sends a request without each member of the contract")
 	everyOperation(t, hasBody, func(t *testing.T, o operation) {
 		n, members := newFixture(t, app), properties(o.schema())
 		optional := slices.Sorted(maps.Keys(members))

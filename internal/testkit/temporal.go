@@ -82,7 +82,11 @@ func lease(ctx context.Context, number int, o client.Options) (leased bool, err 
 	if leased, err = lock(ctx, number); err != nil || !leased {
 		return false, err
 	}
-	if err = setUp(ctx, o); err == nil {
+	if _, known := prepared.Load(number); !known {
+		err = setUp(ctx, o)
+	}
+	if err == nil {
+		prepared.Store(number, true)
 		// The list at the end of the previous test may lack a workflow that had just started. So the
 		// namespace is emptied here as well.
 		err = empty(ctx, o)
@@ -97,6 +101,9 @@ func lease(ctx context.Context, number int, o client.Options) (leased bool, err 
 		return false, err
 	}
 }
+
+// prepared has the numbers of the namespaces that this process has set up.
+var prepared sync.Map
 
 // ours has the numbers of the namespaces that this process has locked. Postgres would give them to the
 // same connection again. The mutex of administer guards it.
@@ -182,6 +189,24 @@ func namespaceOptions(address, name string) client.Options {
 	}
 }
 
+// connection is that of this process to the tests' Temporal. It stays open until the process ends.
+var connection = sync.OnceValues(func() (client.Client, error) {
+	return client.Dial(namespaceOptions(os.Getenv(temporalVariable), "default"))
+})
+
+// dial returns a client of the namespace. Clients of the tests' Temporal share a connection.
+func dial(ctx context.Context, o client.Options) (c client.Client, err error) {
+	if o.HostPort != os.Getenv(temporalVariable) {
+		c, err = client.DialContext(ctx, o)
+	} else if c, err = connection(); err == nil {
+		c, err = client.NewClientFromExistingWithContext(ctx, c, o)
+	}
+	if err != nil {
+		return nil, errors.Wrap(err, "reach the tests' Temporal")
+	}
+	return c, nil
+}
+
 // attributes are the search attributes that the service registers.
 var attributes = sync.OnceValues(func() (searchattributes.Attributes, error) {
 	return searchattributes.Read(filepath.Join(Root(), "temporal-dev.yaml"))
@@ -190,9 +215,9 @@ var attributes = sync.OnceValues(func() (searchattributes.Attributes, error) {
 // setUp registers the namespace if necessary, and returns when workflows can use the search
 // attributes.
 func setUp(ctx context.Context, o client.Options) error {
-	c, err := client.DialContext(ctx, o)
+	c, err := dial(ctx, o)
 	if err != nil {
-		return errors.Wrap(err, "reach the tests' Temporal")
+		return err
 	}
 	defer c.Close()
 	wanted, err := attributes()
@@ -228,9 +253,9 @@ const lookAgain = 50 * time.Millisecond
 func empty(ctx context.Context, o client.Options) error {
 	ctx, cancel := context.WithTimeout(ctx, Wait)
 	defer cancel()
-	c, err := client.DialContext(ctx, o)
+	c, err := dial(ctx, o)
 	if err != nil {
-		return errors.Wrap(err, "reach the tests' Temporal")
+		return err
 	}
 	defer c.Close()
 	for {
