@@ -9,9 +9,6 @@ import (
 	"log"
 	"reflect"
 
-	"earshot/ent/db/migrate"
-	"earshot/internal/publicid"
-
 	"earshot/ent/db/apikey"
 	"earshot/ent/db/attempt"
 	"earshot/ent/db/auditentry"
@@ -42,6 +39,7 @@ import (
 	"earshot/ent/db/webhook"
 	"earshot/ent/db/widgetsecret"
 	"earshot/ent/db/wordlist"
+	"earshot/internal/publicid"
 
 	"entgo.io/ent"
 	"entgo.io/ent/dialect"
@@ -55,8 +53,6 @@ import (
 // Client is the client that holds all ent builders.
 type Client struct {
 	config
-	// Schema is the client for creating, migrating and dropping schema.
-	Schema *migrate.Schema
 	// APIKey is the client for interacting with the APIKey builders.
 	APIKey *APIKeyClient
 	// Attempt is the client for interacting with the Attempt builders.
@@ -127,7 +123,6 @@ func NewClient(opts ...Option) *Client {
 }
 
 func (c *Client) init() {
-	c.Schema = migrate.NewSchema(c.driver)
 	c.APIKey = NewAPIKeyClient(c.config)
 	c.Attempt = NewAttemptClient(c.config)
 	c.AuditEntry = NewAuditEntryClient(c.config)
