@@ -41,8 +41,8 @@ func DependOnSources() { _ = os.Getenv("EARSHOT_TEST_SOURCES") }
 const Wait = 3 * time.Minute
 
 // Tick is the interval between the looks of a test that waits. A look is often a request whose answer is checked
-// against the contract. Looks every 20 ms cost package workflows 3 % more processor time. Looks every 200 ms make
-// the tests of web, which wait several times in a row, seconds longer.
+// against the contract. With looks every 200 ms package workflows takes 9 % less processor time than with looks
+// every 20 ms, but tests that wait several times in a row take longer.
 const Tick = 100 * time.Millisecond
 
 // Main runs the tests of a package, for its TestMain. It ensures that Postgres and Temporal run.
