@@ -6,7 +6,7 @@ import (
 	"crypto/sha256"
 	"time"
 
-	lru "github.com/hashicorp/golang-lru/v2"
+	"github.com/hashicorp/golang-lru/v2/expirable"
 	"golang.org/x/sync/singleflight"
 
 	"earshot/internal/access"
@@ -28,7 +28,7 @@ type Keyring struct {
 	authenticate func(ctx context.Context, key string) (*change.Caller, error)
 
 	flight singleflight.Group
-	known  *lru.Cache[[sha256.Size]byte, remembered]
+	known  *expirable.LRU[[sha256.Size]byte, remembered]
 }
 
 type remembered struct {
@@ -41,7 +41,9 @@ const maxKnown = 10_000
 
 // New makes a keyring that looks up keys with authenticate.
 func New(authenticate func(ctx context.Context, key string) (*change.Caller, error)) *Keyring {
-	known, _ := lru.New[[sha256.Size]byte, remembered](maxKnown) // fails only for a size of 0
+	// A key may end before Remembered is over, so each entry has an end of its own. With a lifetime for all, the
+	// library would start a goroutine that never ends.
+	known := expirable.NewLRU[[sha256.Size]byte, remembered](maxKnown, nil, 0)
 	return &Keyring{authenticate: authenticate, known: known}
 }
 

@@ -2,11 +2,10 @@ package pagecache
 
 import (
 	"context"
-	"math"
 	"sync"
 	"time"
 
-	"github.com/hashicorp/golang-lru/v2/simplelru"
+	"github.com/hashicorp/golang-lru/v2/expirable"
 	"golang.org/x/sync/singleflight"
 )
 
@@ -19,7 +18,7 @@ type Expiring[T any] struct {
 	flight singleflight.Group
 
 	mu   sync.Mutex
-	kept *simplelru.LRU[string, *expiring[T]]
+	kept *expirable.LRU[string, *expiring[T]]
 	size int
 }
 
@@ -35,7 +34,8 @@ const expiringOverhead = 512
 // NewExpiring makes a cache of at most the given number of bytes.
 func NewExpiring[T any](most int, sizeOf func(T) (size int, keep bool)) *Expiring[T] {
 	m := &Expiring[T]{sizeOf: sizeOf, most: most}
-	m.kept, _ = simplelru.NewLRU(math.MaxInt, func(_ string, gone *expiring[T]) { m.size -= gone.size }) // fails only for a size of 0
+	// The values have ends of their own. With a lifetime for all, the library would start a goroutine that never ends.
+	m.kept = expirable.NewLRU(0, func(_ string, gone *expiring[T]) { m.size -= gone.size }, 0)
 	return m
 }
 
