@@ -29,7 +29,7 @@ func scripted(t *testing.T, answers ...string) *mail.Mailer {
 			_ = conn.Close()
 		}
 	}()
-	return mail.New(mail.Options{SMTP: server, Log: logger(t), Timeout: wait})
+	return mail.New(mail.Options{SMTP: server, Log: logTo(t.Output()), Timeout: wait})
 }
 
 func answer(c *textproto.Conn, answers []string) {
@@ -86,7 +86,7 @@ func TestAServerThatIsAwayOrFullMayComeBack(t *testing.T) {
 		t.Parallel()
 		listener, server := listen(t)
 		require.NoError(t, listener.Close())
-		nobody := mail.New(mail.Options{SMTP: server, Log: logger(t)})
+		nobody := mail.New(mail.Options{SMTP: server, Log: logTo(t.Output())})
 		requireError(t, nobody.Send(t.Context(), message()), mail.Error{Reason: mail.ConnectionFailed}, false)
 	})
 }
@@ -125,7 +125,7 @@ func TestTheDecisionOfAMailServerCountsEvenIfItHangsAfterwards(t *testing.T) {
 				}
 				<-t.Context().Done()
 			}()
-			m := mail.New(mail.Options{SMTP: server, Log: logger(t), Timeout: wait})
+			m := mail.New(mail.Options{SMTP: server, Log: logTo(t.Output()), Timeout: wait})
 			require.Equal(t, c.want, m.Send(ctx, message()))
 		})
 	}

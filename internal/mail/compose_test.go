@@ -52,7 +52,7 @@ func (r readable) address(t *testing.T, header string) netmail.Address {
 func written(t *testing.T, m mail.Message) readable {
 	t.Helper()
 	dir := t.TempDir()
-	require.NoError(t, mail.New(mail.Options{Dir: dir, Log: logger(t)}).Send(t.Context(), m))
+	require.NoError(t, mail.New(mail.Options{Dir: dir, Log: logTo(t.Output())}).Send(t.Context(), m))
 	raw, err := os.ReadFile(filepath.Join(dir, m.ID+".eml"))
 	require.NoError(t, err)
 	return read(t, string(raw))

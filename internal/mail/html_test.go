@@ -53,7 +53,7 @@ func TestAMessageWithHTMLHasItsTextFirstAndTheHeadersOfOneClick(t *testing.T) {
 func TestALinkToUnsubscribeThatCouldEndItsHeaderIsRefused(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	client := mail.New(mail.Options{Dir: dir, Log: logger(t)})
+	client := mail.New(mail.Options{Dir: dir, Log: logTo(t.Output())})
 	for _, link := range []string{
 		"https://a.test/\r\nBcc: eve@evil.test", "https://a.test/>, <mailto:eve@evil.test", "mailto:eve@evil.test", "javascript:alert(1)",
 		"/b/acme", "https://", "https://a.test/ü", "https://a.test/ x", "https://a.test/" + strings.Repeat("x", 1000),

@@ -17,7 +17,7 @@ func TestTheDevelopmentMailboxIsReadableByItsOwnerOnly(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "deep", "mail")
 	var logs bytes.Buffer
-	require.NoError(t, mail.New(mail.Options{Dir: dir, Log: jsonLog(&logs)}).Send(t.Context(), message()))
+	require.NoError(t, mail.New(mail.Options{Dir: dir, Log: logTo(&logs)}).Send(t.Context(), message()))
 	file := filepath.Join(dir, "whk_1-usr_1.eml")
 	for path, mode := range map[string]fs.FileMode{dir: fs.ModeDir | 0o700, file: 0o600} {
 		info, err := os.Stat(path)
@@ -31,7 +31,7 @@ func TestTheDevelopmentMailboxIsReadableByItsOwnerOnly(t *testing.T) {
 func TestAMessageThatIsSentAgainReplacesItsFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	m := mail.New(mail.Options{Dir: dir, Log: logger(t)})
+	m := mail.New(mail.Options{Dir: dir, Log: logTo(t.Output())})
 	for _, text := range []string{"first", "second"} {
 		again := message()
 		again.Text = text
@@ -53,7 +53,7 @@ func TestAMailboxThatTakesNothingMayDoSoLater(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	var logs bytes.Buffer
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
-	err := mail.New(mail.Options{Dir: file, Log: jsonLog(&logs)}).Send(t.Context(), message())
+	err := mail.New(mail.Options{Dir: file, Log: logTo(&logs)}).Send(t.Context(), message())
 	requireError(t, err, mail.Error{Reason: mail.MailboxFailed}, false)
 	require.NotContains(t, err.Error(), file)
 	require.Contains(t, logs.String(), "not a directory", "the operator sees why")
@@ -63,7 +63,7 @@ func TestAMailServerGoesBeforeTheMailbox(t *testing.T) {
 	t.Parallel()
 	f, dir := open(t, options{}), t.TempDir()
 	var logs bytes.Buffer
-	m := f.client(func(o *mail.Options) { o.Dir, o.Log = dir, jsonLog(&logs) })
+	m := f.client(func(o *mail.Options) { o.Dir, o.Log = dir, logTo(&logs) })
 	require.NoError(t, m.Send(t.Context(), message()))
 	f.only()
 	entries, err := os.ReadDir(dir)
@@ -76,7 +76,7 @@ func TestAMailServerGoesBeforeTheMailbox(t *testing.T) {
 func TestWithoutSettingsAMessageIsAWarningAndNotTriedAgain(t *testing.T) {
 	t.Parallel()
 	var logs bytes.Buffer
-	err := mail.New(mail.Options{Log: jsonLog(&logs)}).Send(t.Context(), message())
+	err := mail.New(mail.Options{Log: logTo(&logs)}).Send(t.Context(), message())
 	require.ErrorIs(t, err, mail.ErrNotConfigured)
 	require.True(t, mail.Permanent(err))
 	require.Equal(t, 1, strings.Count(logs.String(), "\n"))

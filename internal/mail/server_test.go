@@ -24,12 +24,9 @@ import (
 // wait bounds what must happen. A busy machine may take seconds for what otherwise takes milliseconds.
 const wait = time.Minute
 
-// logger writes to the test's output. The tests here don't import testkit, which needs the database's packages,
-// so an edit of those leaves the results of these tests cached.
-func logger(t *testing.T) *slog.Logger { return slog.New(slog.NewTextHandler(t.Output(), nil)) }
-
-// jsonLog writes JSON lines.
-func jsonLog(to io.Writer) *slog.Logger { return slog.New(slog.NewJSONHandler(to, nil)) }
+// logTo writes JSON lines. The tests here don't import testkit, which needs the packages of the database. So their
+// results stay cached when one of those is edited.
+func logTo(w io.Writer) *slog.Logger { return slog.New(slog.NewJSONHandler(w, nil)) }
 
 // office is a mail server on loopback.
 type office struct {
@@ -105,7 +102,7 @@ func open(t *testing.T, o options) *office {
 func (f *office) client(with ...func(*mail.Options)) *mail.Mailer {
 	f.t.Helper()
 	o := mail.Options{
-		SMTP: f.server, RootCAs: f.roots, Log: logger(f.t), Timeout: wait,
+		SMTP: f.server, RootCAs: f.roots, Log: logTo(f.t.Output()), Timeout: wait,
 		From: netmail.Address{Name: "Earshot", Address: "no-reply@example.com"},
 	}
 	for _, change := range with {

@@ -239,13 +239,10 @@ func setUp(ctx context.Context, o client.Options) error {
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(lookAgain):
+		case <-time.After(Tick):
 		}
 	}
 }
-
-// lookAgain is the interval between queries of a server that isn't ready.
-const lookAgain = 50 * time.Millisecond
 
 // empty deletes the schedules of a namespace, terminates its open workflows, and waits until none
 // is listed. Otherwise they would go on and use a third of a processor after 200 tests. It returns errFull
@@ -266,7 +263,7 @@ func empty(ctx context.Context, o client.Options) error {
 		select {
 		case <-ctx.Done():
 			return errors.Wrap(ctx.Err(), "wait for the end of runs")
-		case <-time.After(lookAgain):
+		case <-time.After(Tick):
 		}
 	}
 }
