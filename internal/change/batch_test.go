@@ -2,6 +2,8 @@ package change_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -28,8 +30,9 @@ func TestMain(m *testing.M) { testkit.Main(m) }
 // batches has a batch that makes boards. The name of a board decides its fate.
 type batches struct {
 	*change.Batch[string, publicid.Board]
-	store  *postgres.DB
-	runner *change.Runner
+	store        *postgres.DB
+	runner       *change.Runner
+	organization publicid.Organization
 	// sizes are the numbers of inputs of the transactions so far, negative for one that waits.
 	sizes []int
 	mu    sync.Mutex
@@ -55,7 +58,7 @@ func newBatches(t *testing.T, s *postgres.DB) (*batches, context.Context) {
 	org := s.Client().Organization.Create().SetName("Acme").SaveX(s.Across("a test").Context(t.Context()))
 	owner := s.Client().User.Create().SetEmail("owner@example.com").SetName("Olive Owner").SetRole(user.RoleOwner).
 		SaveX(postgres.WithOrganization(t.Context(), org.ID))
-	b.runner = runner
+	b.runner, b.organization = runner, org.ID
 	b.Batch = change.NewBatch(runner, change.Write[string, publicid.Board]{
 		Apply: b.apply, SkipsHeld: true, Alone: func(name string) bool { return strings.HasPrefix(name, "large") },
 	})
@@ -118,16 +121,17 @@ func (b *batches) listen(ctx context.Context) {
 		SetEvents([]string{string(event.PostCreated)}).ExecX(ctx)
 }
 
-// keyed returns a request with an idempotency key whose answer is the board's id.
-func keyed(key byte) change.Request[publicid.Board] {
-	return change.Request[publicid.Board]{Key: &change.Key{ID: [32]byte{key}}, Answer: func(id publicid.Board) (change.Answer, error) {
+// keyed returns a request with an idempotency key of this test, and with the board's id as its answer.
+func (b *batches) keyed(key byte) change.Request[publicid.Board] {
+	id := sha256.Sum256(fmt.Append(nil, b.organization, key)) // as in package api, because its first bytes are the lock
+	return change.Request[publicid.Board]{Key: &change.Key{ID: id}, Answer: func(id publicid.Board) (change.Answer, error) {
 		return change.Answer{Status: 201, Body: []byte(id.String())}, nil
 	}}
 }
 
 func TestABatchWritesItsInputsAndTheirEventsInOneTransaction(t *testing.T) {
 	t.Parallel()
-	b, ctx := newBatches(t, testkit.Store(t))
+	b, ctx := newBatches(t, testkit.SharedStore(t))
 	b.listen(ctx)
 	out, errs := change.DoTogether(ctx, b.Batch, []string{"a", "b", "c"}, nil)
 	require.Equal(t, make([]error, 3), errs)
@@ -155,7 +159,7 @@ func TestAnInputThatCannotShareATransactionCostsItsNeighboursNothing(t *testing.
 	} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			b, ctx := newBatches(t, testkit.Store(t))
+			b, ctx := newBatches(t, testkit.SharedStore(t))
 			b.store.Client().Board.Create().SetName("taken before").SetSlug("taken").ExecX(ctx)
 			out, errs := change.DoTogether(ctx, b.Batch, []string{"a", kind, "z"}, nil)
 			made := []string{"a"}
@@ -175,7 +179,7 @@ func TestAnInputThatCannotShareATransactionCostsItsNeighboursNothing(t *testing.
 
 func TestASingleRequestDoesNotWaitForAnImport(t *testing.T) {
 	t.Parallel()
-	b, ctx := newBatches(t, testkit.Store(t))
+	b, ctx := newBatches(t, testkit.SharedStore(t))
 	b.blocked, b.released = make(chan struct{}), make(chan struct{})
 	var imported sync.WaitGroup
 	imported.Go(func() {
@@ -195,20 +199,20 @@ func TestASingleRequestDoesNotWaitForAnImport(t *testing.T) {
 
 func TestAPanicInABatchReachesOnlyItsCaller(t *testing.T) {
 	t.Parallel()
-	b, ctx := newBatches(t, testkit.Store(t))
+	b, ctx := newBatches(t, testkit.SharedStore(t))
 	for range 30 { // more than an organization's transaction slots
-		require.PanicsWithValue(t, "a bug", func() { _, _ = b.Do(ctx, "panics", keyed(1)) })
+		require.PanicsWithValue(t, "a bug", func() { _, _ = b.Do(ctx, "panics", b.keyed(1)) })
 	}
 	require.Panics(t, func() { _, _ = change.DoTogether(ctx, b.Batch, []string{"a", "panics"}, nil) })
 	require.Equal(t, []string{"a"}, b.names(ctx, t))
-	_, err := b.Do(ctx, "b", keyed(1))
+	_, err := b.Do(ctx, "b", b.keyed(1))
 	require.NoError(t, err, "the key is free again, and there is a transaction")
 }
 
 func TestABatchOfRefusedInputsChangesNothing(t *testing.T) {
 	t.Parallel()
-	b, ctx := newBatches(t, testkit.Store(t))
-	request := keyed(1)
+	b, ctx := newBatches(t, testkit.SharedStore(t))
+	request := b.keyed(1)
 	_, errs := change.DoTogether(ctx, b.Batch, []string{"refused", "refused"}, []change.Request[publicid.Board]{request, {}})
 	require.True(t, problem.Is(errs[0], problem.NotFound) && problem.Is(errs[1], problem.NotFound))
 	_, err := b.Do(ctx, "a", request)
@@ -217,15 +221,15 @@ func TestABatchOfRefusedInputsChangesNothing(t *testing.T) {
 
 func TestAKeyTakesEffectOnceAndCostsItsNeighboursNothing(t *testing.T) {
 	t.Parallel()
-	b, ctx := newBatches(t, testkit.Store(t))
-	first, err := b.Do(ctx, "a", keyed(1))
+	b, ctx := newBatches(t, testkit.SharedStore(t))
+	first, err := b.Do(ctx, "a", b.keyed(1))
 	require.NoError(t, err)
-	other := keyed(2)
+	other := b.keyed(2)
 	other.Key.Fingerprint[0] = 1
 	_, err = b.Do(ctx, "b", other)
 	require.NoError(t, err)
 	_, errs := change.DoTogether(ctx, b.Batch, []string{"again", "with another body", "c", "c twice", "d"},
-		[]change.Request[publicid.Board]{keyed(1), keyed(2), keyed(3), keyed(3), {}})
+		[]change.Request[publicid.Board]{b.keyed(1), b.keyed(2), b.keyed(3), b.keyed(3), {}})
 	var before *change.ReplayedError
 	require.ErrorAs(t, errs[0], &before)
 	require.Equal(t, change.Answer{Status: 201, Body: []byte(first.String())}, before.Answer)
@@ -238,10 +242,10 @@ func TestAKeyTakesEffectOnceAndCostsItsNeighboursNothing(t *testing.T) {
 
 func TestAnAnswerThatCannotBeEncodedFailsItsCallerOnly(t *testing.T) {
 	t.Parallel()
-	b, ctx := newBatches(t, testkit.Store(t))
-	broken := keyed(1)
+	b, ctx := newBatches(t, testkit.SharedStore(t))
+	broken := b.keyed(1)
 	broken.Answer = func(publicid.Board) (change.Answer, error) { return change.Answer{}, errors.New("no JSON") }
-	_, errs := change.DoTogether(ctx, b.Batch, []string{"a", "b"}, []change.Request[publicid.Board]{broken, keyed(2)})
+	_, errs := change.DoTogether(ctx, b.Batch, []string{"a", "b"}, []change.Request[publicid.Board]{broken, b.keyed(2)})
 	require.ErrorContains(t, errs[0], "no JSON")
 	require.NoError(t, errs[1])
 	require.Equal(t, []string{"b"}, b.names(ctx, t))

@@ -24,7 +24,7 @@ func fields(t *testing.T, entity any) string {
 
 func TestTheTimeAContactWasSeenOnlyAdvancesAndOnlyInItsOrganization(t *testing.T) {
 	t.Parallel()
-	s := testkit.Store(t)
+	s := testkit.SharedStore(t)
 	r, other := fixture.Seed(t, s), fixture.Seed(t, s)
 	s.Client().Contact.UpdateOneID(r.Contact).SetExternalUserID("ada").ExecX(r.Ctx)
 	before := s.Client().Contact.GetX(r.Ctx, r.Contact).LastSeenAt
@@ -47,7 +47,7 @@ func TestTheTimeAContactWasSeenOnlyAdvancesAndOnlyInItsOrganization(t *testing.T
 
 func TestContactsAreSeenAndLockedByTheirExternalIDs(t *testing.T) {
 	t.Parallel()
-	s := testkit.Store(t)
+	s := testkit.SharedStore(t)
 	ctx, _ := fixture.NewOrganization(t, s)
 	create := func(id, metadata string) *db.ContactCreate {
 		return s.Client().Contact.Create().SetExternalUserID(id).SetMetadata(json.RawMessage(metadata)).

@@ -87,7 +87,7 @@ func TestTheKeptPlansOfPostsVotesAndContactsReadOnlyTheirRows(t *testing.T) {
 // A rule may read any column, also one that is added later.
 func TestTheGatesSeeEveryColumnOfABoardAndOfAPost(t *testing.T) {
 	t.Parallel()
-	s := testkit.Store(t)
+	s := testkit.SharedStore(t)
 	ctx, _ := fixture.NewOrganization(t, s)
 	c, at := s.Client(), postgres.Now()
 	on, err := c.Board.Create().SetName("Ideas").SetSlug("ideas").SetDescription("All of them").SetPublic(true).SetModerated(true).

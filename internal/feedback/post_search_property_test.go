@@ -19,7 +19,7 @@ const longestSearch = 200
 // must find nothing, not fail.
 func TestPostgresReadsAnySearch(t *testing.T) {
 	t.Parallel()
-	s := testkit.Store(t)
+	s := testkit.SharedStore(t)
 	o, err := s.Client().Organization.Create().SetName("Acme").Save(s.Across("a test").Context(t.Context()))
 	require.NoError(t, err)
 	ctx := postgres.WithOrganization(t.Context(), o.ID)

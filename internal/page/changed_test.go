@@ -20,7 +20,7 @@ func TestMain(m *testing.M) {
 // Add every new column to the trigger, too.
 func TestEveryChangeOfAContactExceptItsSeenTimesIsNumbered(t *testing.T) {
 	t.Parallel()
-	url := testkit.Database(t)
+	url := testkit.SharedDatabase(t)
 	numbered := fixture.Texts(t, fixture.Connect(t, url), `SELECT event_object_column FROM information_schema.triggered_update_columns
 		WHERE event_object_table = 'contacts' AND trigger_name = 'number_change'`)
 	never := []string{"id", "organization_id", "created_at", "source", "consent_basis", "first_seen_at", "last_seen_at", "changed_in"}
@@ -70,7 +70,7 @@ func TestNumbersThatBeginAnewAreBehindAllFromBefore(t *testing.T) {
 // A role that owns only the database needs these functions to compute Changes.Durable.
 func TestEveryRoleMayAskForTheLastCheckpoint(t *testing.T) {
 	t.Parallel()
-	c := fixture.Connect(t, testkit.Database(t))
+	c := fixture.Connect(t, testkit.SharedDatabase(t))
 	var may bool
 	require.NoError(t, c.QueryRow(t.Context(), `SELECT has_function_privilege('public', 'pg_control_checkpoint()', 'EXECUTE')
 		AND has_function_privilege('public', 'pg_control_system()', 'EXECUTE')`).Scan(&may))

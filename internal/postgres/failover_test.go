@@ -50,7 +50,7 @@ func write(ctx context.Context, s *postgres.DB) error {
 
 func TestAHostThatIsSilentLeavesARequestTimeForTheNext(t *testing.T) {
 	t.Parallel()
-	database := testkit.Database(t)
+	database := testkit.SharedDatabase(t)
 	silent := listen(t).Addr().String()
 	require.NoError(t, write(t.Context(), serving(t, at(t, database, silent+","+hostOf(t, database)))))
 	require.True(t, postgres.Unavailable(write(t.Context(), serving(t, at(t, database, silent)))), "it alone is waited for, in vain")
@@ -58,7 +58,7 @@ func TestAHostThatIsSilentLeavesARequestTimeForTheNext(t *testing.T) {
 
 func TestOfSeveralHostsOnlyOneThatTakesWritesIsUsed(t *testing.T) {
 	t.Parallel()
-	database := testkit.Database(t)
+	database := testkit.SharedDatabase(t)
 	_, port, err := net.SplitHostPort(hostOf(t, database))
 	require.NoError(t, err)
 	several := at(t, database, "127.0.0.1:"+port+",localhost:"+port)
@@ -106,7 +106,7 @@ func TestAConnectionThatEndsInTheMiddleOfATransactionHasChangedNothing(t *testin
 
 func TestACommitWithALostAnswerHasAnUnknownOutcome(t *testing.T) {
 	t.Parallel()
-	l, database := testkit.NewLink(t, testkit.Database(t))
+	l, database := testkit.NewLink(t, testkit.SharedDatabase(t))
 	s := serving(t, database)
 	ctx := fixture.AllRows(t, s)
 	unknown := s.InTx(ctx, func(tx *db.Tx) error {

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"earshot/internal/postgres"
 	"earshot/internal/testkit"
 	"earshot/internal/testkit/fixture"
 )
@@ -30,18 +30,19 @@ var cascades = []string{
 
 func TestOnlyTheseReferencesDeleteRowsByThemselves(t *testing.T) {
 	t.Parallel()
-	c := fixture.Connect(t, testkit.Database(t))
+	c := fixture.Connect(t, testkit.SharedDatabase(t))
 	require.Equal(t, cascades, fixture.Texts(t, c, "SELECT conname FROM pg_constraint WHERE contype = 'f' AND confdeltype = 'c' ORDER BY 1"))
 	require.Empty(t, fixture.Texts(t, c, "SELECT conname FROM pg_constraint WHERE contype = 'f' AND confdeltype NOT IN ('c', 'a')"))
 }
 
-// remaining counts the rows of tables.
-func remaining(t *testing.T, c *pgx.Conn, tables ...string) map[string]int {
+// remaining counts the organization's rows in tables.
+func remaining(t *testing.T, s *postgres.DB, r *fixture.Rows, tables ...string) map[string]int {
 	t.Helper()
 	left := map[string]int{}
 	for _, table := range tables {
 		var n int
-		require.NoError(t, c.QueryRow(t.Context(), "SELECT count(*) FROM "+table).Scan(&n))
+		sql := "SELECT count(*) FROM " + table + " WHERE organization_id = $1"
+		require.NoError(t, s.Across("a test").QueryRow(t.Context(), sql, r.Organization).Scan(&n))
 		left[table] = n
 	}
 	return left
@@ -49,21 +50,19 @@ func remaining(t *testing.T, c *pgx.Conn, tables ...string) map[string]int {
 
 func TestADeletedWebhookTakesItsLogAlongButNotTheEvents(t *testing.T) {
 	t.Parallel()
-	url := testkit.Database(t)
-	s := fixture.Open(t, url)
+	s := testkit.SharedStore(t)
 	r := fixture.Seed(t, s)
 	require.NoError(t, s.Client().Webhook.DeleteOneID(r.Webhook).Exec(r.Ctx))
 	require.Equal(t, map[string]int{"deliveries": 0, "attempts": 0, "recoveries": 0, "events": 1},
-		remaining(t, fixture.Connect(t, url), "deliveries", "attempts", "recoveries", "events"))
+		remaining(t, s, r, "deliveries", "attempts", "recoveries", "events"))
 }
 
 func TestADeletedDeliveryTakesItsAttemptsAlongButNotItsReplays(t *testing.T) {
 	t.Parallel()
-	url := testkit.Database(t)
-	s := fixture.Open(t, url)
+	s := testkit.SharedStore(t)
 	r := fixture.Seed(t, s)
 	require.NoError(t, s.Client().Delivery.DeleteOneID(r.Delivery).Exec(r.Ctx))
-	require.Equal(t, map[string]int{"attempts": 0, "deliveries": 1}, remaining(t, fixture.Connect(t, url), "attempts", "deliveries"))
+	require.Equal(t, map[string]int{"attempts": 0, "deliveries": 1}, remaining(t, s, r, "attempts", "deliveries"))
 	left, err := s.Client().Delivery.Get(r.Ctx, r.Replay)
 	require.NoError(t, err)
 	require.Equal(t, r.Delivery, *left.ReplayOf)
@@ -71,27 +70,24 @@ func TestADeletedDeliveryTakesItsAttemptsAlongButNotItsReplays(t *testing.T) {
 
 func TestADeletedTagComesOffItsPosts(t *testing.T) {
 	t.Parallel()
-	url := testkit.Database(t)
-	s := fixture.Open(t, url)
+	s := testkit.SharedStore(t)
 	r := fixture.Seed(t, s)
 	require.NoError(t, s.Client().Tag.DeleteOneID(r.Tag).Exec(r.Ctx))
-	require.Equal(t, map[string]int{"post_tags": 0, "posts": 2}, remaining(t, fixture.Connect(t, url), "post_tags", "posts"))
+	require.Equal(t, map[string]int{"post_tags": 0, "posts": 2}, remaining(t, s, r, "post_tags", "posts"))
 }
 
 func TestADeletedChangelogEntryLetsGoOfItsPosts(t *testing.T) {
 	t.Parallel()
-	url := testkit.Database(t)
-	s := fixture.Open(t, url)
+	s := testkit.SharedStore(t)
 	r := fixture.Seed(t, s)
 	require.NoError(t, s.Client().ChangelogEntry.DeleteOneID(r.Entry).Exec(r.Ctx))
-	require.Equal(t, map[string]int{"changelog_links": 0, "posts": 2}, remaining(t, fixture.Connect(t, url), "changelog_links", "posts"))
+	require.Equal(t, map[string]int{"changelog_links": 0, "posts": 2}, remaining(t, s, r, "changelog_links", "posts"))
 }
 
 func TestARowWithDependentRowsCannotBeDeleted(t *testing.T) {
 	t.Parallel()
-	url := testkit.Database(t)
-	r := fixture.Seed(t, fixture.Open(t, url))
-	c := fixture.Connect(t, url)
+	r := fixture.Seed(t, testkit.SharedStore(t))
+	c := fixture.Connect(t, testkit.SharedDatabase(t))
 	for what, id := range map[string]struct {
 		table string
 		id    fmt.Stringer
@@ -113,7 +109,7 @@ func TestARowWithDependentRowsCannotBeDeleted(t *testing.T) {
 
 func TestAContactCanGoOnceItsPostsAreOnTheirOwn(t *testing.T) {
 	t.Parallel()
-	s := testkit.Store(t)
+	s := testkit.SharedStore(t)
 	r := fixture.Seed(t, s)
 	require.NoError(t, s.Client().Post.Update().ClearContactID().Exec(r.Ctx))
 	require.NoError(t, s.Client().Contact.DeleteOneID(r.Contact).Exec(r.Ctx))

@@ -24,7 +24,7 @@ import (
 
 func TestATransactionIsCommittedWhenItsWorkIsDone(t *testing.T) {
 	t.Parallel()
-	s := testkit.Store(t)
+	s := testkit.SharedStore(t)
 	ctx, _ := fixture.NewOrganization(t, s)
 	require.NoError(t, s.InTx(ctx, func(tx *db.Tx) error {
 		return tx.Board.Create().SetName("Ideas").SetSlug("ideas").Exec(ctx)
@@ -36,7 +36,7 @@ func TestATransactionIsCommittedWhenItsWorkIsDone(t *testing.T) {
 
 func TestAnErrorTakesTheTransactionBack(t *testing.T) {
 	t.Parallel()
-	s := testkit.Store(t)
+	s := testkit.SharedStore(t)
 	ctx, _ := fixture.NewOrganization(t, s)
 	stop := errors.New("stop")
 	err := s.InTx(ctx, func(tx *db.Tx) error {
@@ -82,7 +82,7 @@ func TestAQueryThatFailsInTheRoundTripOfBEGINReturnsItsError(t *testing.T) {
 
 func TestACommitOfATransactionThatHasFailedIsAnError(t *testing.T) {
 	t.Parallel()
-	s := testkit.Store(t)
+	s := testkit.SharedStore(t)
 	ctx, _ := fixture.NewOrganization(t, s)
 	err := s.InTx(ctx, func(tx *db.Tx) error {
 		_, failed := tx.ExecContext(ctx, "SELECT 1/0")
@@ -151,19 +151,19 @@ func TestATransactionThatADeadlockEndedRunsAgain(t *testing.T) {
 // The API's timestamps are in UTC, wherever the service runs.
 func TestTimesAreReadInUTC(t *testing.T) {
 	t.Parallel()
-	o := fixture.NewOutboxAlone(t)
+	o := fixture.NewOutbox(t)
 	row := o.Row(o.Delivery())
 	require.Equal(t, time.UTC, row.CreatedAt.Location())
 	require.Equal(t, time.UTC, row.NextAttemptAt.Location())
 	require.NoError(t, o.Update(row.ID).SetNextAttemptAt(fixture.Ago(time.Hour)).Exec(o.Ctx))
 	var at time.Time
-	require.NoError(t, o.Store.Across("a test").QueryRow(t.Context(), "SELECT next_attempt_at FROM deliveries").Scan(&at))
+	require.NoError(t, o.Store.Across("a test").QueryRow(t.Context(), "SELECT next_attempt_at FROM deliveries WHERE id = $1", row.ID).Scan(&at))
 	require.Equal(t, time.UTC, at.Location())
 }
 
 func TestATimeIsReadAsItWasWritten(t *testing.T) {
 	t.Parallel()
-	s := testkit.Store(t)
+	s := testkit.SharedStore(t)
 	ctx, _ := fixture.NewOrganization(t, s)
 	made, err := s.Client().Board.Create().SetName("Ideas").SetSlug("ideas").Save(ctx)
 	require.NoError(t, err)
@@ -175,7 +175,7 @@ func TestATimeIsReadAsItWasWritten(t *testing.T) {
 
 func TestFreeFormJSONIsReadAsItWasWritten(t *testing.T) {
 	t.Parallel()
-	s := testkit.Store(t)
+	s := testkit.SharedStore(t)
 	ctx, _ := fixture.NewOrganization(t, s)
 	const metadata = `{"z":9007199254740993,"a":0.10000000000000000000001,"z2":{"b":1,"a":"\u003cé"},"z":1}`
 	made, err := s.Client().Contact.Create().SetMetadata([]byte(metadata)).SetSource("admin").SetConsentBasis("admin_created").Save(ctx)
@@ -189,7 +189,7 @@ func TestADatabaseThatIsAwayShowsInAPing(t *testing.T) {
 	t.Parallel()
 	s := fixture.Open(t, "postgres://nobody@127.0.0.1:1/nothing?sslmode=disable")
 	require.ErrorContains(t, s.Ping(t.Context()), "ping the database")
-	require.NoError(t, testkit.Store(t).Ping(t.Context()))
+	require.NoError(t, testkit.SharedStore(t).Ping(t.Context()))
 }
 
 func TestADatabaseURLThatCanNotBeReadDoesNotShowItsPassword(t *testing.T) {

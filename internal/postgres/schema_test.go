@@ -71,7 +71,7 @@ func requireRefused(t *testing.T, err error, name string) {
 
 func TestEveryReferenceBetweenRowsNamesTheirOrganization(t *testing.T) {
 	t.Parallel()
-	for _, r := range references(t, fixture.Connect(t, testkit.Database(t))) {
+	for _, r := range references(t, fixture.Connect(t, testkit.SharedDatabase(t))) {
 		at := slices.Index(r.columns, "organization_id")
 		require.GreaterOrEqual(t, at, 0, r.name)
 		require.Equal(t, "organization_id", r.parents[at], r.name)
@@ -134,7 +134,7 @@ var unchecked = []string{
 
 func TestEveryColumnThatHoldsAnIDIsAReference(t *testing.T) {
 	t.Parallel()
-	c := fixture.Connect(t, testkit.Database(t))
+	c := fixture.Connect(t, testkit.SharedDatabase(t))
 	columns := fixture.Texts(t, c, `SELECT table_name || '.' || column_name FROM information_schema.columns
 		WHERE table_schema = 'public' AND data_type = 'uuid' AND column_name NOT IN ('id', 'organization_id') ORDER BY 1`)
 	var checked []string
@@ -148,12 +148,12 @@ func TestEveryColumnThatHoldsAnIDIsAReference(t *testing.T) {
 // leads to one.
 func TestEveryRowBelongsToAnOrganizationThatExists(t *testing.T) {
 	t.Parallel()
-	url := testkit.Database(t)
-	r := fixture.Seed(t, fixture.Open(t, url))
-	c := fixture.Connect(t, url)
+	s := testkit.SharedStore(t)
+	r := fixture.Seed(t, s)
+	c := fixture.Connect(t, testkit.SharedDatabase(t))
 	tables := fixture.Texts(t, c, `SELECT table_name FROM information_schema.columns
 		WHERE table_schema = 'public' AND column_name = 'organization_id' ORDER BY 1`)
-	require.Len(t, tables, len(entities(fixture.Open(t, url).Client()))+len(documents)+5,
+	require.Len(t, tables, len(entities(s.Client()))+len(documents)+5,
 		"and idempotency_records, event_sequences, tombstones, address_spellings and first_mails, which are written by hand")
 	for _, table := range tables {
 		anchors := fixture.Texts(t, c, `SELECT k.conname FROM pg_constraint k

@@ -32,7 +32,7 @@ func inAndOutsideATransaction(t *testing.T, s *postgres.DB, test func(t *testing
 // The tests that walk through the entities would pass if the walk found none.
 func TestTheWalkReachesEveryTableOfAnOrganization(t *testing.T) {
 	t.Parallel()
-	s := testkit.Store(t)
+	s := testkit.SharedStore(t)
 	r := fixture.Seed(t, s)
 	walked := entities(s.Client())
 	require.Len(t, walked, len(migrate.Tables)-1)
@@ -52,7 +52,7 @@ func TestTheWalkReachesEveryTableOfAnOrganization(t *testing.T) {
 
 func TestNothingIsReadOrChangedWithoutAnOrganization(t *testing.T) {
 	t.Parallel()
-	s := testkit.Store(t)
+	s := testkit.SharedStore(t)
 	r := fixture.Seed(t, s)
 	inAndOutsideATransaction(t, s, func(t *testing.T, c *db.Client) {
 		for _, e := range entities(c) {
@@ -68,7 +68,7 @@ func TestNothingIsReadOrChangedWithoutAnOrganization(t *testing.T) {
 
 func TestAnotherOrganizationsRowsAreOutOfReach(t *testing.T) {
 	t.Parallel()
-	s := testkit.Store(t)
+	s := testkit.SharedStore(t)
 	theirs := fixture.Seed(t, s)
 	outsider, _ := fixture.NewOrganization(t, s)
 	inAndOutsideATransaction(t, s, func(t *testing.T, c *db.Client) {
@@ -91,7 +91,7 @@ func TestAnotherOrganizationsRowsAreOutOfReach(t *testing.T) {
 
 func TestEveryFormOfAQueryStaysInTheOrganization(t *testing.T) {
 	t.Parallel()
-	s := testkit.Store(t)
+	s := testkit.SharedStore(t)
 	fixture.Seed(t, s)
 	ours := fixture.Seed(t, s)
 	ctx, c := ours.Ctx, s.Client()
@@ -121,7 +121,7 @@ func TestEveryFormOfAQueryStaysInTheOrganization(t *testing.T) {
 
 func TestAnEdgeDoesNotLeadOutOfTheOrganization(t *testing.T) {
 	t.Parallel()
-	s := testkit.Store(t)
+	s := testkit.SharedStore(t)
 	theirs := fixture.Seed(t, s)
 	outsider, _ := fixture.NewOrganization(t, s)
 	post, err := s.Client().Post.Get(theirs.Ctx, theirs.Post)
@@ -136,15 +136,14 @@ func TestAnEdgeDoesNotLeadOutOfTheOrganization(t *testing.T) {
 
 func TestACreationIsStampedWithTheOrganization(t *testing.T) {
 	t.Parallel()
-	url := testkit.Database(t)
-	r := fixture.Seed(t, fixture.Open(t, url)) // The seed never names the organization of its rows.
-	c := fixture.Connect(t, url)
+	s := testkit.Store(t)
+	r := fixture.Seed(t, s) // The seed never names the organization of its rows.
 	for _, table := range migrate.Tables {
 		if table == migrate.OrganizationsTable {
 			continue
 		}
 		var own, others int
-		require.NoError(t, c.QueryRow(t.Context(),
+		require.NoError(t, s.Across("a test").QueryRow(t.Context(),
 			"SELECT count(*) FILTER (WHERE organization_id = $1), count(*) FILTER (WHERE organization_id <> $1) FROM "+table.Name,
 			r.Organization.UUID().String()).Scan(&own, &others))
 		require.Positive(t, own, table.Name)
@@ -154,7 +153,7 @@ func TestACreationIsStampedWithTheOrganization(t *testing.T) {
 
 func TestACreationInAnotherOrganizationIsRefused(t *testing.T) {
 	t.Parallel()
-	s := testkit.Store(t)
+	s := testkit.SharedStore(t)
 	_, theirs := fixture.NewOrganization(t, s)
 	outsider, _ := fixture.NewOrganization(t, s)
 	inAndOutsideATransaction(t, s, func(t *testing.T, c *db.Client) {
@@ -171,7 +170,7 @@ func TestACreationInAnotherOrganizationIsRefused(t *testing.T) {
 
 func TestACreationThatNamesItsOwnOrganizationIsAllowed(t *testing.T) {
 	t.Parallel()
-	s := testkit.Store(t)
+	s := testkit.SharedStore(t)
 	ctx, own := fixture.NewOrganization(t, s)
 	made, err := s.Client().Board.Create().SetOrganizationID(own).SetName("x").SetSlug("x").Save(ctx)
 	require.NoError(t, err)
@@ -180,7 +179,7 @@ func TestACreationThatNamesItsOwnOrganizationIsAllowed(t *testing.T) {
 
 func TestAnOrganizationSeesAndChangesOnlyItself(t *testing.T) {
 	t.Parallel()
-	s := testkit.Store(t)
+	s := testkit.SharedStore(t)
 	_, theirs := fixture.NewOrganization(t, s)
 	ctx, own := fixture.NewOrganization(t, s)
 	c := s.Client().Organization
@@ -233,7 +232,7 @@ func TestTheInnerLimitCounts(t *testing.T) {
 
 func TestTheOrganizationOfARowIsFoundByItsID(t *testing.T) {
 	t.Parallel()
-	s := testkit.Store(t)
+	s := testkit.SharedStore(t)
 	r := fixture.Seed(t, s)
 	ctx, _ := fixture.NewOrganization(t, s)
 	found, err := postgres.InOrganizationOf(ctx, s, r.Webhook)

@@ -16,8 +16,8 @@ import (
 
 func TestAnOrganizationBeginsSoManyFirstEMailsAnHourFromAllProcessesTogether(t *testing.T) {
 	t.Parallel()
-	url := testkit.Database(t)
-	here, there := fixture.Open(t, url), fixture.Open(t, url)
+	url := testkit.SharedDatabase(t)
+	here, there := testkit.SharedStore(t), fixture.Open(t, url)
 	ours, theirs := fixture.Seed(t, here), fixture.Seed(t, here)
 	const perHour = 10
 	began := time.Now()

@@ -85,7 +85,7 @@ func refill(perMinute int, since time.Time) int {
 
 func TestReplicasShareABudgetUnderConcurrentRequests(t *testing.T) {
 	t.Parallel()
-	database, key, began := testkit.Database(t), publicid.NewAPIKey(), time.Now()
+	database, key, began := testkit.SharedDatabase(t), publicid.NewAPIKey(), time.Now()
 	const limit, replicas, callers = 600, 3, 16
 	var (
 		mu    sync.Mutex
@@ -139,7 +139,7 @@ func TestAProcessThatStopsGivesItsLeasedTokensBack(t *testing.T) {
 
 func TestABudgetUnderSixtyAMinuteIsExactOverReplicas(t *testing.T) {
 	t.Parallel()
-	database, key := testkit.Database(t), publicid.NewAPIKey()
+	database, key := testkit.SharedDatabase(t), publicid.NewAPIKey()
 	replicas := []replica{newReplica(t, database), newReplica(t, database), newReplica(t, database)}
 	own, began := 5, time.Now()
 	var total spent
@@ -159,7 +159,7 @@ func TestABudgetUnderSixtyAMinuteIsExactOverReplicas(t *testing.T) {
 
 func TestALoneReplicaPassesTheWholeBudgetWithFewStatements(t *testing.T) {
 	t.Parallel()
-	r, key := newReplica(t, testkit.Database(t)), publicid.NewAPIKey()
+	r, key := newReplica(t, testkit.SharedDatabase(t)), publicid.NewAPIKey()
 	s := spend(t, r, key, nil)
 	require.GreaterOrEqual(t, s.passed, 600)
 	require.Less(t, r.statements.count(), s.passed/3)
@@ -172,7 +172,7 @@ func TestALoneReplicaPassesTheWholeBudgetWithFewStatements(t *testing.T) {
 
 func TestAReplicaThatIsKilledTakesASecondsWorthWithIt(t *testing.T) {
 	t.Parallel()
-	database, key := testkit.Database(t), publicid.NewAPIKey()
+	database, key := testkit.SharedDatabase(t), publicid.NewAPIKey()
 	killed, next := newReplica(t, database), newReplica(t, database)
 	for range 100 {
 		require.True(t, killed.Take(key, nil).OK)
@@ -182,7 +182,7 @@ func TestAReplicaThatIsKilledTakesASecondsWorthWithIt(t *testing.T) {
 
 func TestALimitThatIsChangedCountsAtOnce(t *testing.T) {
 	t.Parallel()
-	r, key := newReplica(t, testkit.Database(t)), publicid.NewAPIKey()
+	r, key := newReplica(t, testkit.SharedDatabase(t)), publicid.NewAPIKey()
 	less, more := 2, 1000
 	spend(t, r, key, &less)
 	require.Eventually(t, func() bool {

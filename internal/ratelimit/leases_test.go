@@ -28,7 +28,7 @@ func takeTokens(t *testing.T, s *postgres.DB, a ratelimit.TokenAsk) ratelimit.To
 
 func TestABucketGrantsNoMoreTokensThanItHolds(t *testing.T) {
 	t.Parallel()
-	s := testkit.Store(t)
+	s := testkit.SharedStore(t)
 	// With one token a minute, the second ask comes before the next token.
 	for _, perMinute := range []int{1, 7, 600, 99_999} {
 		key, began := publicid.NewAPIKey(), time.Now()
@@ -42,8 +42,7 @@ func TestABucketGrantsNoMoreTokensThanItHolds(t *testing.T) {
 
 func TestABucketFillsByTheDatabasesClock(t *testing.T) {
 	t.Parallel()
-	url := testkit.Database(t)
-	s, c, key := fixture.Open(t, url), fixture.Connect(t, url), publicid.NewAPIKey()
+	s, key := testkit.SharedStore(t), publicid.NewAPIKey()
 	for _, full := range []struct {
 		at               string
 		granted, missing float64
@@ -53,7 +52,7 @@ func TestABucketFillsByTheDatabasesClock(t *testing.T) {
 		{"clock_timestamp() - interval '1 day'", 2, 2},
 		{"'-infinity'", 2, 2},
 	} {
-		_, err := c.Exec(t.Context(), `INSERT INTO token_buckets VALUES ($1, `+full.at+`)
+		_, err := s.Across("a test").Exec(t.Context(), `INSERT INTO token_buckets VALUES ($1, `+full.at+`)
 ON CONFLICT (bucket_id) DO UPDATE SET full_at = excluded.full_at`, key)
 		require.NoError(t, err)
 		g := takeTokens(t, s, ratelimit.TokenAsk{Key: key, PerMinute: 2, Needed: 2})
@@ -64,7 +63,7 @@ ON CONFLICT (bucket_id) DO UPDATE SET full_at = excluded.full_at`, key)
 
 func TestTokensGrantedAheadNeverExceedAQuarterOfTheAvailableTokens(t *testing.T) {
 	t.Parallel()
-	s, key := testkit.Store(t), publicid.NewAPIKey()
+	s, key := testkit.SharedStore(t), publicid.NewAPIKey()
 	ask := func(needed, ahead int) int {
 		return takeTokens(t, s, ratelimit.TokenAsk{Key: key, PerMinute: 10, Needed: needed, Ahead: ahead}).Granted
 	}
@@ -76,7 +75,7 @@ func TestTokensGrantedAheadNeverExceedAQuarterOfTheAvailableTokens(t *testing.T)
 
 func TestTokensAreReturnedAndUnrequestedSpendingIsCharged(t *testing.T) {
 	t.Parallel()
-	s, key := testkit.Store(t), publicid.NewAPIKey()
+	s, key := testkit.SharedStore(t), publicid.NewAPIKey()
 	ask := func(needed, owed int) int {
 		return takeTokens(t, s, ratelimit.TokenAsk{Key: key, PerMinute: 5, Needed: needed, Owed: owed}).Granted
 	}
@@ -90,7 +89,7 @@ func TestTokensAreReturnedAndUnrequestedSpendingIsCharged(t *testing.T) {
 
 func TestAsksForManyKeysAreAnsweredInTheirOrder(t *testing.T) {
 	t.Parallel()
-	s := testkit.Store(t)
+	s := testkit.SharedStore(t)
 	asks := make([]ratelimit.TokenAsk, 50)
 	for i := range asks {
 		asks[i] = ratelimit.TokenAsk{Key: publicid.NewAPIKey(), PerMinute: 1000, Needed: i}
@@ -107,7 +106,7 @@ func TestAsksForManyKeysAreAnsweredInTheirOrder(t *testing.T) {
 
 func TestManyProcessesTakeNoMoreThanTheBucketsHold(t *testing.T) {
 	t.Parallel()
-	s := testkit.Store(t)
+	s := testkit.SharedStore(t)
 	const perMinute = 120
 	keys := make([]publicid.APIKey, 5)
 	for i := range keys {
@@ -170,6 +169,6 @@ func TestOnlyBucketsThatAreFullAreRemoved(t *testing.T) {
 
 func TestTheRateLimitTableIsUnlogged(t *testing.T) {
 	t.Parallel()
-	c := fixture.Connect(t, testkit.Database(t))
+	c := fixture.Connect(t, testkit.SharedDatabase(t))
 	require.Equal(t, []string{"u"}, fixture.Texts(t, c, "SELECT relpersistence::text FROM pg_class WHERE relname = 'token_buckets'"))
 }

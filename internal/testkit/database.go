@@ -39,9 +39,37 @@ func NewDatabase(ctx context.Context) (url string, err error) {
 	if err != nil {
 		return "", err
 	}
-	// By default Postgres writes the 10 MB of the template into its log, too. That takes 0.3 s of processor time, and
-	// copying the files half of it.
-	return createDatabase(ctx, "TEMPLATE "+template+" STRATEGY file_copy")
+	return createDatabase(ctx, template)
+}
+
+// shared is the database of SharedDatabase and SharedStore.
+var shared = sync.OnceValues(func() (s struct {
+	url   string
+	store *postgres.DB
+}, err error) {
+	if s.url, err = NewDatabase(context.Background()); err != nil {
+		return s, err
+	}
+	s.store, err = postgres.Open(postgres.Options{URL: s.url})
+	return s, err
+})
+
+// SharedDatabase returns the URL of one database for all tests of the process. It saves 0.2 s of
+// processor time, and is for tests that read and change only organizations of their own. Such a test
+// doesn't lock tables, and doesn't change the schema.
+func SharedDatabase(t testing.TB) string {
+	t.Helper()
+	s, err := shared()
+	require.NoError(t, err)
+	return s.url
+}
+
+// SharedStore is a store on the SharedDatabase. It stays open until the process ends.
+func SharedStore(t testing.TB) *postgres.DB {
+	t.Helper()
+	s, err := shared()
+	require.NoError(t, err)
+	return s.store
 }
 
 // ImpatientDatabase is a Database with a lock timeout of one second. Production uses ten seconds. A
@@ -59,7 +87,7 @@ func ImpatientDatabase(t testing.TB) string {
 // EmptyDatabase is a Database without a schema.
 func EmptyDatabase(t testing.TB) string {
 	t.Helper()
-	url, err := createDatabase(t.Context(), "")
+	url, err := createDatabase(t.Context(), "template1")
 	require.NoError(t, err)
 	return url
 }
@@ -73,11 +101,13 @@ func Store(t testing.TB) *postgres.DB {
 	return s
 }
 
-func createDatabase(ctx context.Context, from string) (url string, err error) {
+func createDatabase(ctx context.Context, template string) (url string, err error) {
 	id := uuid.New()
 	name := "test_" + hex.EncodeToString(id[:])
 	err = administer(ctx, func(ctx context.Context, c *pgx.Conn) error {
-		_, err := c.Exec(ctx, "CREATE DATABASE "+name+" "+from)
+		// By default Postgres writes the 10 MB of the template into its log, too. That takes 0.3 s of processor
+		// time, and copying the files half of it.
+		_, err := c.Exec(ctx, "CREATE DATABASE "+name+" TEMPLATE "+template+" STRATEGY file_copy")
 		return err
 	})
 	if err != nil {
