@@ -52,10 +52,11 @@ build: ## build .earshot/bin/earshot
 # With INSTALL=1, withstack installs the tools once, before the tests that need them.
 INSTALLED = $(if $(filter 1,$(INSTALL)),-install)
 
-# Packages spend time waiting for their own timers, so more tests run at once than there are cores.
-GOTEST = -vet=off -timeout 20m $(if $(RUN),-run '$(RUN)') $(if $(filter ./...,$(PKG)),$(LONGEST)) $(PKG)
+GOTEST = -vet=off -timeout 20m $(if $(RUN),-run '$(RUN)')
 # These start first. Otherwise workflows and worker would run side by side at the end, and they keep Temporal busiest.
 LONGEST = ./e2e ./workflows ./worker ./api
+# All tests of these packages are slow. Without them make test links two programs less.
+SLOW = earshot/bench/seeding|earshot/e2e/faults
 
 # Go runs the tests of a package again when its imports change. Tests of built programs and of documents
 # depend on all files. This is the checksum of all files (testkit.DependOnSources).
@@ -69,17 +70,17 @@ RESULTS := .earshot/results/test.json
 define TESTS
 	@mkdir -p $(BIN) && go build -o $(BIN)/notrun ./internal/testkit/tier/notrun
 	@mkdir -p $(dir $(RESULTS)) && rm -f $(RESULTS); code=0; EARSHOT_TEST_SOURCES=$$($(SOURCES)) $(BIN)/withstack $(INSTALLED) -without -- "$(GOTESTSUM)/gotestsum" --jsonfile $(RESULTS) --hide-summary skipped \
-		--format pkgname --format-hide-empty-pkg -- $(1) $(GOTEST) || code=$$?; \
+		--format pkgname --format-hide-empty-pkg -- $(GOTEST) $(1) || code=$$?; \
 	test -f $(RESULTS) || exit $$code; echo && echo "The slowest tests:" && "$(GOTESTSUM)/gotestsum" tool slowest --jsonfile $(RESULTS) --num 10 --threshold 100ms; \
 	$(BIN)/notrun $(RESULTS); exit $$code
 endef
 test: withstack gotestsum ## run the tests during development, with their own Postgres and Temporal; PKG=./api/... RUN=TestHealth selects tests, INSTALL=1 installs the tools that they need
 	@$(if $(RUN)$(filter-out ./...,$(PKG)),,go test -C sdk/go -vet=off ./...)
-	$(call TESTS,-short)
+	$(call TESTS,-short $(if $(filter ./...,$(PKG)),$(LONGEST) $$(go list ./... | grep -Evx '$(SLOW)'),$(PKG)))
 
 test-all: withstack gotestsum ## run every test once, including the slow ones: kills, browsers, SDKs, endurance
 	@$(if $(RUN)$(filter-out ./...,$(PKG)),,go test -C sdk/go -vet=off ./...)
-	$(call TESTS,$(if $(filter true,$(CI)),-count=1))
+	$(call TESTS,$(if $(filter true,$(CI)),-count=1) $(if $(filter ./...,$(PKG)),$(LONGEST)) $(PKG))
 
 upgrades: withstack ## run the programs from before the last two migrations beside the current one, upgrade under load, test the last and the current SDKs; needs the git history; BASE=commit selects another release
 	@EARSHOT_TEST_UPGRADES=1 $(BIN)/withstack -- go test -count=1 -v -run '^TestTheReleaseBefore' ./e2e

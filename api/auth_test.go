@@ -104,7 +104,7 @@ func lastAccepted(t *testing.T, n *apptest.Tenant, key string) (last time.Time) 
 		}
 		noEntry(t, a, "ended")
 		return true
-	}, testkit.Wait, 5*time.Millisecond)
+	}, testkit.Wait, testkit.Tick)
 	return last
 }
 

@@ -13,6 +13,7 @@ import (
 	"earshot/ent/db/apikey"
 	"earshot/ent/db/user"
 	"earshot/internal/publicid"
+	"earshot/internal/testkit"
 	"earshot/internal/testkit/apptest"
 )
 
@@ -74,7 +75,7 @@ func (n *tenant) ends(t *testing.T, key any) {
 	t.Helper()
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		assert.Equal(c, http.StatusUnauthorized, n.by(key).Do(t, http.MethodGet, "/v1/me", nil).Status)
-	}, 5*time.Second, 20*time.Millisecond)
+	}, testkit.Wait, testkit.Tick)
 }
 
 func mintKey(t *testing.T, n *tenant) {

@@ -426,7 +426,7 @@ func (n *tenant) inTurn(t *testing.T, on string, requests ...request) []apptest.
 		tx.Post.Query().Where(post.ID(parsed[publicid.Post](t, on))).ForUpdate().OnlyX(ctx)
 		for i, r := range requests {
 			all.Go(func() { answers[i] = r.do(t) })
-			require.Eventually(t, func() bool { return waiting() == i+1 }, testkit.Wait, time.Millisecond)
+			require.Eventually(t, func() bool { return waiting() == i+1 }, testkit.Wait, 10*time.Millisecond)
 		}
 		return nil
 	}))
