@@ -61,7 +61,8 @@ func buildAndRun(m *testing.M) (int, error) {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	built = filepath.Join(dir, "earshot")
-	build := exec.Command("go", "build", "-o", built, "./cmd/earshot")
+	// Without tables for debuggers the link takes a quarter less.
+	build := exec.Command("go", "build", "-ldflags=-w", "-o", built, "./cmd/earshot")
 	build.Dir, build.Stdout, build.Stderr = repository, os.Stderr, os.Stderr
 	if err := build.Run(); err != nil {
 		return 0, fmt.Errorf("build the program: %w", err)
