@@ -15,6 +15,7 @@ func TestAModeratedTextAppearsOnlyAfterApproval(t *testing.T) {
 	mailed(t, map[string]func(*testing.T, *visitor){
 		"as the form, the link's page and the page behind the button say": waitsByMail,
 		"as a known visitor reads":                                        waitsOfTheKnown,
+		"and is on no page before":                                        waitsOnNoPage,
 		"as the pages say in German":                                      waitsInGerman,
 		"and is refused by the form while the queue is full":              queueIsFull,
 		"if it has a blocked word, which no page names":                   blockedWordWaits,
@@ -71,6 +72,25 @@ func waitsOfTheKnown(t *testing.T, v *visitor) {
 	require.Equal(t, v.home+"/-/waits", done.Header.Get("Location"))
 	require.Contains(t, v.read(t, v.home+"/-/waits").text(t), "Thank you, it will appear soon")
 	require.NotContains(t, v.do(t, http.MethodGet, at, nil).text(t), "Purple")
+}
+
+func waitsOnNoPage(t *testing.T, v *visitor) {
+	v.moderate(t)
+	v.known(t)
+	at := v.at + "/dark-mode"
+	for path, form := range map[string]url.Values{
+		at + "/-/comment": {"text": {"And purple here"}}, v.at + "/-/new": {"title": {"Purple mode"}, "text": {"Please"}},
+	} {
+		require.Equal(t, http.StatusSeeOther, v.do(t, http.MethodPost, path, form).StatusCode)
+	}
+	require.Len(t, v.Do(t, http.MethodGet, "/v1/submissions", nil).Body["data"], 2)
+	// The test reads no page earlier, because pages are cached for some seconds.
+	for _, path := range []string{v.home, v.at, v.at + "?q=purple", at, v.at + "/-/roadmap", v.home + "/-/sitemap.xml"} {
+		page := v.read(t, path).body
+		for _, waiting := range []string{"purple here", "Purple mode", "purple-mode"} {
+			require.NotContains(t, page, waiting, path)
+		}
+	}
 }
 
 func waitsInGerman(t *testing.T, v *visitor) {

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"earshot/internal/testkit/apptest"
-	"earshot/web"
 )
 
-func TestMain(m *testing.M) { apptest.Main(m, apptest.WithParts(web.Module)) }
+func TestMain(m *testing.M) { apptest.Main(m) }
