@@ -55,7 +55,7 @@ INSTALLED = $(if $(filter 1,$(INSTALL)),-install)
 GOTEST = -vet=off -timeout 20m $(if $(RUN),-run '$(RUN)')
 # These start first. Otherwise workflows and worker would run side by side at the end, and they keep Temporal busiest.
 LONGEST = ./e2e ./workflows ./worker ./api
-# All tests of these packages are slow. Without them make test links two programs less.
+# All tests of these packages are slow. Without them make test links two binaries fewer.
 SLOW = earshot/bench/seeding|earshot/e2e/faults
 
 # Go runs the tests of a package again when its imports change. Tests of built programs and of documents

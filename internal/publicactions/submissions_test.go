@@ -64,7 +64,7 @@ func (s *stage) queue(t *testing.T, query string) []any {
 	return a.Body["data"].([]any)
 }
 
-// everything returns all lists, counts and search results of the API. Package web compares its pages.
+// everything returns all lists, counts and search results of the API.
 func (s *stage) everything(t *testing.T) string {
 	t.Helper()
 	board, post := "/v1/boards/"+s.board.String(), "/v1/posts/"+s.post.String()
