@@ -39,14 +39,15 @@ type PostPlaces struct {
 // then, and it may choose one that leads to all rows of the organization or the board. Therefore only the
 // right index can be used:
 //   - IS NOT DISTINCT FROM and coalesce compare without an index, so that rows are found by their ids.
-//   - A slug is found as the first one from the given one on, because only one index has this order. The
-//     boards are of the organization, and so are their posts.
+//   - A slug is found as the first one in a range, because only one index has this order. The range ends
+//     at the slug: behind it may be entries of many deleted posts. The boards are of the organization, and
+//     so are their posts.
 var keepPostPlacesSQL = `
 SELECT b.*, ARRAY(
   SELECT w.slug FROM unnest((SELECT $2::uuid[]), $3::text[]) w(board_id, slug), LATERAL (
-    SELECT board_id, slug FROM posts WHERE (board_id, slug) >= (w.board_id, w.slug) AND deleted_at IS NULL
-    ORDER BY board_id, slug LIMIT 1
-  ) p WHERE w.board_id = b.id AND (p.board_id, p.slug) = (w.board_id, w.slug)
+    SELECT FROM posts WHERE board_id = w.board_id AND slug >= w.slug AND slug <= w.slug AND deleted_at IS NULL
+    ORDER BY slug LIMIT 1
+  ) p WHERE w.board_id = b.id
 ), ARRAY(
   SELECT c.id FROM (SELECT DISTINCT unnest((SELECT $4::uuid[])) AS id ORDER BY id) w, LATERAL (
     SELECT id FROM contacts WHERE id = w.id AND organization_id IS NOT DISTINCT FROM $1 LIMIT 1 FOR KEY SHARE%[1]s) c
