@@ -37,7 +37,7 @@ var secretsLookLike = []string{"http://", "https://", "whsec_", "esk_", "@"}
 func TestNothingPlantedReachesTemporal(t *testing.T) {
 	t.Parallel()
 	b := setup(t, apptest.Options{Worker: true, Environ: []string{
-		"EARSHOT_WEBHOOK_DISABLE_COUNTS=attempts", "EARSHOT_MAIL_DIR=" + t.TempDir(),
+		byAttempts, "EARSHOT_MAIL_DIR=" + t.TempDir(),
 	}})
 	b.swept(t)
 	plant(t, b)
