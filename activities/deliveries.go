@@ -85,10 +85,10 @@ type Deliveries struct {
 	limits  *fairness.WebhookLimits
 	later   *fairness.LaterLimits
 	memory  *fairness.PayloadMemory
-	sizes   *batch.Batcher[publicid.Delivery, delivery.PayloadSize]
-	claims  *batch.Batcher[delivery.Claim, delivery.Claimed]
-	tokens  *batch.Batcher[delivery.WebhookTokenAsk, delivery.WebhookToken]
-	results *batch.Batcher[delivery.Result, bool]
+	sizes   batch.Batcher[publicid.Delivery, delivery.PayloadSize]
+	claims  batch.Batcher[delivery.Claim, delivery.Claimed]
+	tokens  batch.Batcher[delivery.WebhookTokenAsk, delivery.WebhookToken]
+	results batch.Batcher[delivery.Result, bool]
 }
 
 // NewDeliveries makes the activities.

@@ -24,7 +24,7 @@ type floorRows struct {
 	organization          uuid.UUID
 	board, webhook, owner uuid.UUID
 	payload               []byte
-	posts, delivered      *batch.Batcher[uuid.UUID, struct{}]
+	posts, delivered      batch.Batcher[uuid.UUID, struct{}]
 }
 
 func (s *stack) newFloorRows(ctx context.Context) (*floorRows, error) {
@@ -141,7 +141,7 @@ func (f *floorRows) writeGroup(sql string) func(ctx context.Context, posts []uui
 	}
 }
 
-func inGroups(b *batch.Batcher[uuid.UUID, struct{}]) operation {
+func inGroups(b batch.Batcher[uuid.UUID, struct{}]) operation {
 	return func(ctx context.Context, _ int) error {
 		_, err := b.Do(ctx, publicid.NewPost().UUID())
 		return err

@@ -20,7 +20,7 @@ type Service struct {
 	changes *change.Runner
 	log     *slog.Logger
 	// callers batches the look-ups of keys that are used at the same time.
-	callers *batch.Batcher[[sha256.Size]byte, *change.Caller]
+	callers batch.Batcher[[sha256.Size]byte, *change.Caller]
 }
 
 // New creates the service.

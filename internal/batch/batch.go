@@ -17,9 +17,24 @@ import (
 // Batcher collects single items into batches and runs one batch at a time. An item that arrives
 // while no batch runs starts one immediately.
 //
+// It is an interface, so that only the packages that call New compile its methods. The methods of a generic
+// struct are compiled again in each package that uses a type with a field of it.
+type Batcher[In, Out any] interface {
+	// Do adds the item to the next batch and waits for its result. If the context ends, Do returns, but
+	// the batch may still process the item, because a batch serves several callers. For the same
+	// reason, do does not get the values of the callers' contexts.
+	Do(ctx context.Context, in In) (Out, error)
+	// DoAllOrNot is Do for several items of a caller that must know whether they were processed. If the context
+	// ends before the batch of an item starts, the item is removed and is not processed. After that, DoAllOrNot
+	// waits for the batch. Its results are in the order of the items.
+	DoAllOrNot(ctx context.Context, in []In) []Result[Out]
+}
+
+// batcher is the implementation of Batcher.
+//
 // A caller of DoAllOrNot itself runs the batch that it starts, because it waits for the batch anyway. A
 // new goroutine would first grow its stack, which took a tenth of the service's time for a lone write.
-type Batcher[In, Out any] struct {
+type batcher[In, Out any] struct {
 	limit   int
 	timeout time.Duration
 	do      func(ctx context.Context, in []In) ([]Out, error)
@@ -37,14 +52,11 @@ type item[In, Out any] struct {
 // New makes a batcher. A batch has at most limit items and must end within timeout. The function do
 // returns one result for each item, in the order of the items. Its error fails all items, so an
 // error of a single item belongs in that item's Out.
-func New[In, Out any](limit int, timeout time.Duration, do func(ctx context.Context, in []In) ([]Out, error)) *Batcher[In, Out] {
-	return &Batcher[In, Out]{limit: limit, timeout: timeout, do: do}
+func New[In, Out any](limit int, timeout time.Duration, do func(ctx context.Context, in []In) ([]Out, error)) Batcher[In, Out] {
+	return &batcher[In, Out]{limit: limit, timeout: timeout, do: do}
 }
 
-// Do adds the item to the next batch and waits for its result. If the context ends, Do returns, but
-// the batch may still process the item, because a batch serves several callers. For the same
-// reason, do does not get the values of the callers' contexts.
-func (b *Batcher[In, Out]) Do(ctx context.Context, in In) (Out, error) {
+func (b *batcher[In, Out]) Do(ctx context.Context, in In) (Out, error) {
 	added, first := b.add(in)
 	if first {
 		go b.work()
@@ -65,10 +77,7 @@ type Result[Out any] struct {
 	Err error
 }
 
-// DoAllOrNot is Do for several items of a caller that must know whether they were processed. If the context ends
-// before the batch of an item starts, the item is removed and is not processed. After that, DoAllOrNot waits for
-// the batch. Its results are in the order of the items.
-func (b *Batcher[In, Out]) DoAllOrNot(ctx context.Context, in []In) []Result[Out] {
+func (b *batcher[In, Out]) DoAllOrNot(ctx context.Context, in []In) []Result[Out] {
 	out := make([]Result[Out], len(in))
 	if ctx.Err() != nil {
 		for n := range out {
@@ -86,7 +95,7 @@ func (b *Batcher[In, Out]) DoAllOrNot(ctx context.Context, in []In) []Result[Out
 	return out
 }
 
-func (b *Batcher[In, Out]) doneOrNot(ctx context.Context, i item[In, Out]) (Out, error) {
+func (b *batcher[In, Out]) doneOrNot(ctx context.Context, i item[In, Out]) (Out, error) {
 	select {
 	case r := <-i.done:
 		return r.Out, r.Err
@@ -104,7 +113,7 @@ func left(ctx context.Context) error { return errors.Wrap(context.Cause(ctx), "w
 
 // add appends items to the queue, next to each other. First is true if no batch runs. The caller then
 // has to run the batches.
-func (b *Batcher[In, Out]) add(in ...In) (added []item[In, Out], first bool) {
+func (b *batcher[In, Out]) add(in ...In) (added []item[In, Out], first bool) {
 	added = make([]item[In, Out], len(in))
 	for n := range in {
 		// The buffer holds the result, so the batch never waits for a caller that left.
@@ -119,7 +128,7 @@ func (b *Batcher[In, Out]) add(in ...In) (added []item[In, Out], first bool) {
 }
 
 // remove takes an item out of the queue. It reports false if a batch already has the item.
-func (b *Batcher[In, Out]) remove(i item[In, Out]) bool {
+func (b *batcher[In, Out]) remove(i item[In, Out]) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	at := slices.IndexFunc(b.waiting, func(w item[In, Out]) bool { return w.done == i.done })
@@ -132,14 +141,14 @@ func (b *Batcher[In, Out]) remove(i item[In, Out]) bool {
 }
 
 // work runs batches until the queue is empty.
-func (b *Batcher[In, Out]) work() {
+func (b *batcher[In, Out]) work() {
 	for b.runNext() {
 	}
 }
 
 // runNext runs the next batch. It reports whether more items wait. If not, the next item is the first
 // again.
-func (b *Batcher[In, Out]) runNext() (more bool) {
+func (b *batcher[In, Out]) runNext() (more bool) {
 	// Callers that are ready to run join this batch. Otherwise the first one of them would start a
 	// batch alone, and the others would wait for its commit.
 	runtime.Gosched()
@@ -157,7 +166,7 @@ func (b *Batcher[In, Out]) runNext() (more bool) {
 	return b.busy
 }
 
-func (b *Batcher[In, Out]) run(items []item[In, Out]) {
+func (b *batcher[In, Out]) run(items []item[In, Out]) {
 	in := make([]In, len(items))
 	for i := range items {
 		in[i] = items[i].in
@@ -174,7 +183,7 @@ func (b *Batcher[In, Out]) run(items []item[In, Out]) {
 
 // call turns a panic into an error. Otherwise a panic would end the process, or only the caller, and then
 // no batch would run any more.
-func (b *Batcher[In, Out]) call(in []In) (out []Out, err error) {
+func (b *batcher[In, Out]) call(in []In) (out []Out, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), b.timeout)
 	defer cancel()
 	defer func() {

@@ -35,7 +35,7 @@ func (r *recorder) tenfold(_ context.Context, in []int) ([]int, error) {
 
 // start passes each item to Do in a goroutine of its own, in the order of the items. The results
 // may be read once the wait group is done.
-func start[Out any](ctx context.Context, b *batch.Batcher[int, Out], items ...int) (outs []Out, errs []error, all *sync.WaitGroup) {
+func start[Out any](ctx context.Context, b batch.Batcher[int, Out], items ...int) (outs []Out, errs []error, all *sync.WaitGroup) {
 	outs, errs, all = make([]Out, len(items)), make([]error, len(items)), &sync.WaitGroup{}
 	for i, n := range items {
 		all.Go(func() { outs[i], errs[i] = b.Do(ctx, n) })
@@ -219,7 +219,7 @@ func TestBatchesOfOneKeyDoNotWaitForThoseOfAnother(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		made := 0
-		k := batch.NewKeyed(func(key string) *batch.Batcher[int, string] {
+		k := batch.NewKeyed(func(key string) batch.Batcher[int, string] {
 			made++
 			return batch.New(10, timeout, func(_ context.Context, in []int) ([]string, error) {
 				time.Sleep(time.Second)

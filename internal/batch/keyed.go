@@ -8,7 +8,7 @@ import (
 // Keyed has one batcher for each key in use. A batch therefore has items of one key only, and a
 // slow batch of one key does not delay other keys.
 type Keyed[K comparable, In, Out any] struct {
-	of func(key K) *Batcher[In, Out]
+	of func(key K) Batcher[In, Out]
 
 	mu      sync.Mutex
 	batches map[K]*used[In, Out]
@@ -16,12 +16,12 @@ type Keyed[K comparable, In, Out any] struct {
 
 // used is a batcher with the number of its current callers. At zero it is removed.
 type used[In, Out any] struct {
-	*Batcher[In, Out]
+	Batcher[In, Out]
 	callers int
 }
 
 // NewKeyed makes a Keyed. The function of makes the batcher of a key.
-func NewKeyed[K comparable, In, Out any](of func(key K) *Batcher[In, Out]) *Keyed[K, In, Out] {
+func NewKeyed[K comparable, In, Out any](of func(key K) Batcher[In, Out]) *Keyed[K, In, Out] {
 	return &Keyed[K, In, Out]{of: of, batches: map[K]*used[In, Out]{}}
 }
 

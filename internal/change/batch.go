@@ -69,8 +69,21 @@ var (
 )
 
 // Batch makes one kind of write. Inputs of an organization that arrive while a transaction is under
-// way share the next transaction, because commits are expensive. A lone input runs at once.
-type Batch[In, R any] struct {
+// way share the next transaction, because commits are expensive. A lone input runs at once. It is an interface
+// for the same reason as batch.Batcher.
+type Batch[In, R any] interface {
+	// Do makes the change of the context's caller. It refuses and dispatches as Run does.
+	Do(ctx context.Context, in In, q Request[R]) (R, error)
+	// DoAll is Do for several inputs of one caller, without idempotency keys. The caller has looked at
+	// MayWrite. The results have the order of the inputs. An input that has to run alone gets
+	// postgres.ErrAgain, and DoAlone runs it.
+	DoAll(ctx context.Context, in []In) []batch.Result[R]
+	// DoAlone is Do in a transaction of its own.
+	DoAlone(ctx context.Context, in In) (R, error)
+}
+
+// writer is the implementation of Batch.
+type writer[In, R any] struct {
 	runner  *Runner
 	write   Write[In, R]
 	batches *batch.Keyed[batchKey, *entry[In, R], outcome[R]]
@@ -99,9 +112,9 @@ type outcome[R any] struct {
 }
 
 // NewBatch makes a batch for one kind of write.
-func NewBatch[In, R any](r *Runner, w Write[In, R]) *Batch[In, R] {
-	b := &Batch[In, R]{runner: r, write: w}
-	b.batches = batch.NewKeyed(func(key batchKey) *batch.Batcher[*entry[In, R], outcome[R]] {
+func NewBatch[In, R any](r *Runner, w Write[In, R]) Batch[In, R] {
+	b := &writer[In, R]{runner: r, write: w}
+	b.batches = batch.NewKeyed(func(key batchKey) batch.Batcher[*entry[In, R], outcome[R]] {
 		return batch.New(BatchMax, BatchTimeout, func(ctx context.Context, entries []*entry[In, R]) ([]outcome[R], error) {
 			return b.together(postgres.WithOrganization(ctx, key.organization), key.waits, entries)
 		})
@@ -109,15 +122,11 @@ func NewBatch[In, R any](r *Runner, w Write[In, R]) *Batch[In, R] {
 	return b
 }
 
-// Do makes the change of the context's caller. It refuses and dispatches as Run does.
-func (b *Batch[In, R]) Do(ctx context.Context, in In, q Request[R]) (out R, err error) {
+func (b *writer[In, R]) Do(ctx context.Context, in In, q Request[R]) (out R, err error) {
 	return b.one(ctx, in, q, func(ctx context.Context, e []*entry[In, R]) outcome[R] { return b.do(ctx, e)[0] })
 }
 
-// DoAll is Do for several inputs of one caller, without idempotency keys. The caller has looked at
-// MayWrite. The results have the order of the inputs. An input that has to run alone gets
-// postgres.ErrAgain, and DoAlone runs it.
-func (b *Batch[In, R]) DoAll(ctx context.Context, in []In) []batch.Result[R] {
+func (b *writer[In, R]) DoAll(ctx context.Context, in []In) []batch.Result[R] {
 	ctx, span := telemetry.Span(ctx, "commit")
 	defer span.End()
 	entries := make([]*entry[In, R], len(in))
@@ -136,13 +145,12 @@ func (b *Batch[In, R]) DoAll(ctx context.Context, in []In) []batch.Result[R] {
 	return out
 }
 
-// DoAlone is Do in a transaction of its own.
-func (b *Batch[In, R]) DoAlone(ctx context.Context, in In) (out R, err error) {
+func (b *writer[In, R]) DoAlone(ctx context.Context, in In) (out R, err error) {
 	return b.one(ctx, in, Request[R]{}, func(ctx context.Context, e []*entry[In, R]) outcome[R] { return b.alone(ctx, e[0]) })
 }
 
 // one makes the change of the context's caller in one of the two ways.
-func (b *Batch[In, R]) one(
+func (b *writer[In, R]) one(
 	ctx context.Context, in In, q Request[R], do func(ctx context.Context, e []*entry[In, R]) outcome[R],
 ) (out R, err error) {
 	if err := MayWrite(CallerOf(ctx)); err != nil {
@@ -167,7 +175,7 @@ func newEntry[In, R any](ctx context.Context, in In, q Request[R]) *entry[In, R]
 }
 
 // do runs entries of one organization in batches, and alone where a batch cannot tell an outcome.
-func (b *Batch[In, R]) do(ctx context.Context, entries []*entry[In, R]) []outcome[R] {
+func (b *writer[In, R]) do(ctx context.Context, entries []*entry[In, R]) []outcome[R] {
 	done := b.share(ctx, false, entries)
 	for i, e := range entries {
 		if errors.Is(done[i].err, errAlone) || errors.Is(done[i].err, postgres.ErrAgain) {
@@ -177,7 +185,7 @@ func (b *Batch[In, R]) do(ctx context.Context, entries []*entry[In, R]) []outcom
 	return done
 }
 
-func (b *Batch[In, R]) alone(ctx context.Context, e *entry[In, R]) outcome[R] {
+func (b *writer[In, R]) alone(ctx context.Context, e *entry[In, R]) outcome[R] {
 	done, err := b.run(ctx, true, []*entry[In, R]{e})
 	if err != nil {
 		return outcome[R]{err: err}
@@ -187,7 +195,7 @@ func (b *Batch[In, R]) alone(ctx context.Context, e *entry[In, R]) outcome[R] {
 
 // share runs entries of one organization in batches. The outcome of an entry that has to run alone is
 // errAlone or postgres.ErrAgain.
-func (b *Batch[In, R]) share(ctx context.Context, bulk bool, entries []*entry[In, R]) []outcome[R] {
+func (b *writer[In, R]) share(ctx context.Context, bulk bool, entries []*entry[In, R]) []outcome[R] {
 	done := make([]outcome[R], len(entries))
 	for i, e := range entries {
 		if b.write.Alone != nil && b.write.Alone(e.in) {
@@ -208,7 +216,7 @@ func (b *Batch[In, R]) share(ctx context.Context, bulk bool, entries []*entry[In
 }
 
 // join adds some of the entries to the next batch of their organization, and waits for their outcomes.
-func (b *Batch[In, R]) join(ctx context.Context, key batchKey, entries []*entry[In, R], which []int, done []outcome[R]) {
+func (b *writer[In, R]) join(ctx context.Context, key batchKey, entries []*entry[In, R], which []int, done []outcome[R]) {
 	if len(which) == 0 {
 		return
 	}
@@ -229,7 +237,7 @@ func (b *Batch[In, R]) join(ctx context.Context, key batchKey, entries []*entry[
 
 // together runs entries of several callers. If the transaction fails because of one of them, nothing
 // is changed. Each entry then runs alone to get its own outcome.
-func (b *Batch[In, R]) together(ctx context.Context, waits bool, entries []*entry[In, R]) (outcomes []outcome[R], err error) {
+func (b *writer[In, R]) together(ctx context.Context, waits bool, entries []*entry[In, R]) (outcomes []outcome[R], err error) {
 	alone := make([]outcome[R], len(entries))
 	for i := range alone {
 		alone[i].err = errAlone
@@ -250,7 +258,7 @@ func (b *Batch[In, R]) together(ctx context.Context, waits bool, entries []*entr
 }
 
 // run makes the changes of entries in one transaction, and dispatches their effects.
-func (b *Batch[In, R]) run(ctx context.Context, waits bool, entries []*entry[In, R]) ([]outcome[R], error) {
+func (b *writer[In, R]) run(ctx context.Context, waits bool, entries []*entry[In, R]) ([]outcome[R], error) {
 	r, of := b.runner, entries[0].organization
 	release, err := r.store.AcquireTransaction(ctx, of.ID)
 	if err != nil {
@@ -291,7 +299,7 @@ func (b *Batch[In, R]) run(ctx context.Context, waits bool, entries []*entry[In,
 // apply makes the changes of entries whose keys are free. It returns their events and answers. The first
 // try of a change that does not wait assumes that all keys are free, because then the look for them costs no
 // round trip. If one is taken, that try is rolled back.
-func (b *Batch[In, R]) apply(
+func (b *writer[In, R]) apply(
 	ctx context.Context, c *Change, entries []*entry[In, R], looked takenKeys, outcomes []outcome[R], causes map[publicid.Event]int,
 ) (last atCommit, err error) {
 	var taken map[[32]byte]error
@@ -361,7 +369,7 @@ func (b *Batch[In, R]) apply(
 
 // free returns the numbers of the entries without a taken key, and sets the outcomes of the others.
 // Of two entries with the same key, the second is refused.
-func (b *Batch[In, R]) free(entries []*entry[In, R], taken map[[32]byte]error, outcomes []outcome[R]) (free []int) {
+func (b *writer[In, R]) free(entries []*entry[In, R], taken map[[32]byte]error, outcomes []outcome[R]) (free []int) {
 	used := map[[32]byte]bool{}
 	for i, e := range entries {
 		if key := e.request.Key; key != nil {

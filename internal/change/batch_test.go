@@ -29,7 +29,7 @@ func TestMain(m *testing.M) { testkit.Main(m) }
 
 // batches has a batch that makes boards. The name of a board decides its fate.
 type batches struct {
-	*change.Batch[string, publicid.Board]
+	change.Batch[string, publicid.Board]
 	store        *postgres.DB
 	runner       *change.Runner
 	organization publicid.Organization

@@ -3,7 +3,7 @@ package change
 import "context"
 
 // DoTogether passes inputs to one batch, as if their callers had arrived during the batch before.
-func DoTogether[In, R any](ctx context.Context, b *Batch[In, R], in []In, requests []Request[R]) (out []R, errs []error) {
+func DoTogether[In, R any](ctx context.Context, b Batch[In, R], in []In, requests []Request[R]) (out []R, errs []error) {
 	entries := make([]*entry[In, R], len(in))
 	for i := range in {
 		entries[i] = newEntry(ctx, in[i], Request[R]{})
@@ -11,7 +11,7 @@ func DoTogether[In, R any](ctx context.Context, b *Batch[In, R], in []In, reques
 			entries[i].request = requests[i]
 		}
 	}
-	for _, done := range b.do(ctx, entries) {
+	for _, done := range b.(*writer[In, R]).do(ctx, entries) {
 		out, errs = append(out, done.out), append(errs, done.err)
 	}
 	return out, errs

@@ -128,7 +128,7 @@ func (s *Service) Contacts(ctx context.Context, in ContactQuery) (page.Page[*db.
 	if stopped != nil {
 		out.NextCursor = page.Cursor(in.list(), sorted.place(*stopped))
 	}
-	out, err = s.largeContacts(ctx, in.list(), in.Memory, sorted.place).Filled(ctx, out)
+	out, err = page.Filled(ctx, s.largeContacts(ctx, in.list(), in.Memory, sorted.place), out)
 	return page.Each(out, wholeContact), err
 }
 

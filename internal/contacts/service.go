@@ -25,7 +25,7 @@ type Service struct {
 	settings Settings
 
 	// identities runs the most frequent operation for several callers together.
-	identities *change.Batch[wantedContact, identity]
+	identities change.Batch[wantedContact, identity]
 }
 
 // New makes the service from its collaborators.

@@ -39,7 +39,7 @@ func (s *Service) Entries(ctx context.Context, on publicid.Board, q page.Query, 
 		return page.Page[*Entry]{Items: []*Entry{}}, mustHaveBoard(ctx, s.store.Client().Board, on)
 	}
 	place := page.ByID(func(e *listedEntry) string { return e.ID.String() })
-	cut, err := s.largeEntries(ctx, list, q.Memory, place).Filled(ctx, page.Cut(list, rows, limit, place))
+	cut, err := page.Filled(ctx, s.largeEntries(ctx, list, q.Memory, place), page.Cut(list, rows, limit, place))
 	if err != nil {
 		return page.Page[*Entry]{}, err
 	}

@@ -42,7 +42,7 @@ func (s *Service) PublicEntries(ctx context.Context, on *db.Board, q page.Query)
 	place := func(e *listedEntry) []string {
 		return []string{page.ByTime.Write(*e.PublishedAt), e.ID.String()}
 	}
-	cut, err := s.largeEntries(ctx, list, q.Memory, place).Filled(ctx, page.Cut(list, rows, limit, place))
+	cut, err := page.Filled(ctx, s.largeEntries(ctx, list, q.Memory, place), page.Cut(list, rows, limit, place))
 	if err != nil {
 		return page.Page[*Entry]{}, err
 	}

@@ -66,7 +66,7 @@ func (s *Service) Comments(ctx context.Context, on publicid.Post, q page.Query, 
 		}
 		return []string{c.ID.String(), c.ID.String()}
 	}
-	out, err := s.largeComments(ctx, list, q.Memory, place).Filled(ctx, page.Cut(list, rows, limit, place))
+	out, err := page.Filled(ctx, s.largeComments(ctx, list, q.Memory, place), page.Cut(list, rows, limit, place))
 	return page.Each(out, wholeComment), err
 }
 

@@ -32,9 +32,9 @@ type Service struct {
 	log      *slog.Logger
 
 	// These batchers run the most frequent operations for several callers together.
-	posts    *change.Batch[wantedPost, *Post]
-	votes    *change.Batch[newVote, *CastVote]
-	comments *change.Batch[wantedComment, *db.Comment]
+	posts    change.Batch[wantedPost, *Post]
+	votes    change.Batch[newVote, *CastVote]
+	comments change.Batch[wantedComment, *db.Comment]
 }
 
 // maxSharedBodyBytes is the largest body that is written in a shared transaction. Most bodies are far smaller,

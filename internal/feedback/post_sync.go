@@ -91,7 +91,7 @@ func (s *Service) mustHaveFiltered(ctx context.Context, on *publicid.Board, in c
 func (s *Service) wholePosts(
 	ctx context.Context, memory *page.Reservation, list string, place postPlace, rows page.Page[*listedPost],
 ) (page.Page[*Post], error) {
-	whole, err := s.largePosts(ctx, memory, list, place).Filled(ctx, rows)
+	whole, err := page.Filled(ctx, s.largePosts(ctx, memory, list, place), rows)
 	return page.Each(whole, wholePost), err
 }
 

@@ -28,7 +28,12 @@ type Keyring struct {
 	authenticate func(ctx context.Context, key string) (*change.Caller, error)
 
 	flight singleflight.Group
-	known  *expirable.LRU[[sha256.Size]byte, remembered]
+	// known has an interface as its type for the same reason as batch.Batcher.
+	known interface {
+		Get(hash [sha256.Size]byte) (remembered, bool)
+		Add(hash [sha256.Size]byte, r remembered) (evicted bool)
+		Remove(hash [sha256.Size]byte) bool
+	}
 }
 
 type remembered struct {

@@ -181,7 +181,7 @@ func (c Changed[ID, T, P]) merged(
 	c.List, c.Place = at.list, func(row T) []string { return at.parts(c.placeOf(row)) }
 	// A page with large rows may end early. It may then have a deletion that the next page has,
 	// too.
-	p, err := c.Filled(ctx, p)
+	p, err := Filled(ctx, c.LargeRows, p)
 	if err != nil {
 		return p, err
 	}

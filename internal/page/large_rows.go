@@ -16,7 +16,7 @@ import (
 const MaxBytes = 8 << 20
 
 // fitting ends a page early if its rows exceed MaxBytes. It leaves at least one row.
-func (p Page[T]) fitting(list string, place func(T) []string, size func(T) int) Page[T] {
+func fitting[T any](p Page[T], list string, place func(T) []string, size func(T) int) Page[T] {
 	total := 0
 	for i, row := range p.Items {
 		if total += size(row); total > MaxBytes && i > 0 {
@@ -52,8 +52,11 @@ const (
 // Filled returns the page with whole rows. It leaves out rows that were deleted between the two
 // statements. The positions are those of the first statement. It refuses if other answers leave no
 // memory for the rows.
-func (h LargeRows[ID, T]) Filled(ctx context.Context, p Page[T]) (Page[T], error) {
-	p = p.fitting(h.List, h.Place, func(row T) int { return row.Read().Bytes })
+//
+// It is no method, because methods of a generic type are compiled again in each package that uses a service
+// with such a list.
+func Filled[ID comparable, T interface{ Read() Extent }](ctx context.Context, h LargeRows[ID, T], p Page[T]) (Page[T], error) {
+	p = fitting(p, h.List, h.Place, func(row T) int { return row.Read().Bytes })
 	total := 0
 	var lacking []ID
 	for _, row := range p.Items {
@@ -66,24 +69,24 @@ func (h LargeRows[ID, T]) Filled(ctx context.Context, p Page[T]) (Page[T], error
 		return Page[T]{}, err
 	}
 	if len(lacking) == 0 {
-		return p.fitting(h.List, h.Place, h.Size), nil
+		return fitting(p, h.List, h.Place, h.Size), nil
 	}
 	loaded, err := h.Load(lacking...)
 	if err != nil {
 		return Page[T]{}, errors.Wrap(err, "load the rows of a page")
 	}
-	return h.completed(p, loaded), nil
+	return completed(h, p, loaded), nil
 }
 
 // completed replaces the incomplete rows of the page by the loaded ones.
-func (h LargeRows[ID, T]) completed(p Page[T], loaded []T) Page[T] {
+func completed[ID comparable, T interface{ Read() Extent }](h LargeRows[ID, T], p Page[T], loaded []T) Page[T] {
 	whole := make(map[ID]T, len(p.Items))
 	for _, row := range slices.Concat(p.Items, loaded) {
 		if row.Read().Whole {
 			whole[h.ID(row)] = row
 		}
 	}
-	p = p.fitting(h.List, h.Place, func(row T) int {
+	p = fitting(p, h.List, h.Place, func(row T) int {
 		if found, ok := whole[h.ID(row)]; ok {
 			return h.Size(found)
 		}

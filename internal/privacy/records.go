@@ -49,13 +49,13 @@ func (s *Service) Records(ctx context.Context, of publicid.SubjectRequest, q pag
 		return page.Page[Record]{}, errors.Wrap(err, "list the records")
 	}
 	place := page.ByID(func(r *listedSubjectRecord) string { return r.ID.String() })
-	found, err := page.LargeRows[publicid.SubjectRecord, *listedSubjectRecord]{
+	found, err := page.Filled(ctx, page.LargeRows[publicid.SubjectRecord, *listedSubjectRecord]{
 		List: list, Memory: q.Memory, Place: place, ID: func(r *listedSubjectRecord) publicid.SubjectRecord { return r.ID },
 		Load: func(ids ...publicid.SubjectRecord) ([]*listedSubjectRecord, error) {
 			return read(len(ids), page.All, subjectrecord.IDIn(ids...))
 		},
 		Size: func(r *listedSubjectRecord) int { return len(r.Sealed) }, // as long as its JSON
-	}.Filled(ctx, page.Cut(list, rows, limit, place))
+	}, page.Cut(list, rows, limit, place))
 	if err != nil {
 		return page.Page[Record]{}, err
 	}

@@ -168,13 +168,13 @@ func (s *Service) Submissions(ctx context.Context, on *publicid.Board, q page.Qu
 		return page.Page[*db.Submission]{}, errors.Wrap(err, "list what waits")
 	}
 	place := page.ByID(func(r *listedSubmission) string { return r.ID.String() })
-	found, err := page.LargeRows[publicid.Submission, *listedSubmission]{
+	found, err := page.Filled(ctx, page.LargeRows[publicid.Submission, *listedSubmission]{
 		List: list, Memory: q.Memory, Place: place, ID: func(r *listedSubmission) publicid.Submission { return r.ID },
 		Load: func(ids ...publicid.Submission) ([]*listedSubmission, error) {
 			return read(len(ids), page.All, submission.IDIn(ids...))
 		},
 		Size: func(r *listedSubmission) int { return page.JSONSize(r.BodyText) },
-	}.Filled(ctx, page.Cut(list, rows, limit, place))
+	}, page.Cut(list, rows, limit, place))
 	return page.Each(found, func(r *listedSubmission) *db.Submission { return &r.Submission }), err
 }
 

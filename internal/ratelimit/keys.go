@@ -24,7 +24,7 @@ import (
 type Keys struct {
 	standard int // requests a minute
 	take     func(context.Context, []TokenAsk) ([]TokenGrant, error)
-	asks     *batch.Batcher[*tokens, TokenGrant]
+	asks     batch.Batcher[*tokens, TokenGrant]
 
 	// mu guards the fields below. Times are taken under it, so that they never decrease.
 	mu   sync.Mutex

@@ -17,7 +17,11 @@ type Buckets[K comparable] struct {
 	perMinute int
 
 	mu sync.Mutex
-	of *expirable.LRU[K, *rate.Limiter]
+	// The type is an interface for the same reason as batch.Batcher.
+	of interface {
+		Get(key K) (*rate.Limiter, bool)
+		Add(key K, one *rate.Limiter) (evicted bool)
+	}
 }
 
 // NewBuckets makes buckets that hold perMinute tokens and refill at that rate.

@@ -174,13 +174,13 @@ func (s *Service) pageOfEvents(ctx context.Context, q FeedQuery, upTo int64, lim
 		return page.Page[*db.Event]{}, errors.Wrap(err, "list events")
 	}
 	place := func(e *listedEvent) []string { return []string{strconv.FormatInt(*e.Sequence, 10)} }
-	out, err := page.LargeRows[publicid.Event, *listedEvent]{
+	out, err := page.Filled(ctx, page.LargeRows[publicid.Event, *listedEvent]{
 		List: list, Memory: q.Memory, Place: place, ID: func(e *listedEvent) publicid.Event { return e.ID },
 		Load: func(ids ...publicid.Event) ([]*listedEvent, error) {
 			return read(len(ids), page.All, event.IDIn(ids...))
 		},
 		Size: func(e *listedEvent) int { return page.JSONSize(e.Payload) },
-	}.Filled(ctx, page.Cut(list, rows, limit, place))
+	}, page.Cut(list, rows, limit, place))
 	return page.Each(out, func(e *listedEvent) *db.Event { return &e.Event }), err
 }
 

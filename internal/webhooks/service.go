@@ -33,7 +33,7 @@ type Service struct {
 	settings Settings
 	log      *slog.Logger
 	// feeds reads the bounds of organizations' feeds for all waiting requests.
-	feeds *batch.Batcher[publicid.Organization, feed]
+	feeds batch.Batcher[publicid.Organization, feed]
 	// waiting limits the waiting requests.
 	waiting *inflight.Room[publicid.Organization]
 	// health shares concurrent reads of a webhook's health.
