@@ -37,50 +37,37 @@ const (
 	frontText  = "000000"
 )
 
-// kind names a resource by the prefix of its ids.
-type kind interface{ prefix() string }
+// id is the common part of all kinds.
+type id struct{ value uuid.UUID }
 
-// id is the common part of all kinds. Each kind below embeds it in a separate type, which the rest
-// of the code uses.
-type id[K kind] struct{ value uuid.UUID }
-
-func fresh[K kind]() id[K] {
+func fresh() id {
 	// NewV7 fails only if the system has no randomness left. In that case nothing else can be
 	// trusted either.
-	return id[K]{uuid.Must(uuid.NewV7())}
+	return id{uuid.Must(uuid.NewV7())}
 }
 
 // firstAt returns the smallest id of a time: 48 bits of milliseconds since 1970, followed by zeros.
-func firstAt[K kind](at time.Time) id[K] {
+func firstAt(at time.Time) id {
 	var value uuid.UUID
 	binary.BigEndian.PutUint64(value[:8], uint64(max(at.UnixMilli(), 0))<<16)
-	return id[K]{value}
+	return id{value}
 }
 
 // IsZero reports whether the id is unset.
-func (i id[K]) IsZero() bool { return i.value == uuid.Nil }
+func (i id) IsZero() bool { return i.value == uuid.Nil }
 
-// String returns the public form: prefix, underscore, 26 characters.
-func (i id[K]) String() string {
-	var k K
-	return k.prefix() + "_" + encode(i.value)
-}
+func (i id) text(prefix string) string { return prefix + "_" + encode(i.value) }
 
 // Time returns the creation time of the id, to the millisecond.
-func (i id[K]) Time() time.Time {
+func (i id) Time() time.Time {
 	return time.UnixMilli(int64(binary.BigEndian.Uint64(i.value[:8]) >> 16)).UTC()
 }
 
 // UUID returns the form that the database stores.
-func (i id[K]) UUID() uuid.UUID { return i.value }
+func (i id) UUID() uuid.UUID { return i.value }
 
-// MarshalText returns the public form, for JSON and for map keys.
-func (i id[K]) MarshalText() ([]byte, error) { return []byte(i.String()), nil }
-
-// UnmarshalText parses the public form. It returns ErrMalformed for any other text.
-func (i *id[K]) UnmarshalText(text []byte) error {
-	var k K
-	body, ok := strings.CutPrefix(string(text), k.prefix()+"_")
+func (i *id) parse(prefix string, text []byte) error {
+	body, ok := strings.CutPrefix(string(text), prefix+"_")
 	if !ok || len(body) != encodedLen {
 		return ErrMalformed
 	}
@@ -118,10 +105,10 @@ func Of[T any, P interface {
 
 // Value returns the UUID's text form for the database driver. Without it Ent's upserts can't return
 // ids.
-func (i id[K]) Value() (driver.Value, error) { return i.value.String(), nil }
+func (i id) Value() (driver.Value, error) { return i.value.String(), nil }
 
 // Scan reads the driver's value for a uuid column.
-func (i *id[K]) Scan(src any) error {
+func (i *id) Scan(src any) error {
 	if err := i.value.Scan(src); err != nil {
 		return errors.Wrap(err, "scan id")
 	}
@@ -130,10 +117,10 @@ func (i *id[K]) Scan(src any) error {
 
 // UUIDValue returns the bytes for a uuid column. With it and ScanUUID, pgx avoids the text form for
 // each id of each row.
-func (i id[K]) UUIDValue() (pgtype.UUID, error) { return pgtype.UUID{Bytes: i.value, Valid: true}, nil }
+func (i id) UUIDValue() (pgtype.UUID, error) { return pgtype.UUID{Bytes: i.value, Valid: true}, nil }
 
 // ScanUUID reads the bytes of a uuid column. Like Scan, it reads null as the zero id.
-func (i *id[K]) ScanUUID(v pgtype.UUID) error {
+func (i *id) ScanUUID(v pgtype.UUID) error {
 	i.value = v.Bytes
 	return nil
 }
