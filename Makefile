@@ -6,8 +6,9 @@ BIN := .earshot/bin
 # The program, the tests, the image and the releases share one set of flags, so that one
 # compile of the libraries serves all of them. Without -trimpath a second checkout compiles
 # everything again. Without C the image needs no library. Without the tag nomsgpack, Gin
-# includes MessagePack, which costs 38 processor seconds and 9 MB.
-export GOFLAGS += -trimpath -tags=nomsgpack
+# includes MessagePack, which costs 38 processor seconds and 9 MB. Without tables for debuggers, packages
+# compile and link some 15 % faster. For a debugger, run go build or go test without make.
+export GOFLAGS += -trimpath -tags=nomsgpack -gcflags=all=-dwarf=false
 export CGO_ENABLED := 0
 
 # Each version of a tool is built once and kept for all checkouts of this user.

@@ -113,7 +113,8 @@ func compile(ctx context.Context, o options, to string) error {
 	if err != nil {
 		return fmt.Errorf("build the program: %w", err)
 	}
-	cmd := exec.CommandContext(ctx, "go", "build", "-C", o.root, "-o", to, "-trimpath", "-tags=nomsgpack", "-buildvcs=false",
+	cmd := exec.CommandContext(ctx, "go", "build", "-C", o.root, "-o", to, "-trimpath", "-tags=nomsgpack",
+		"-gcflags=all=-dwarf=false", "-buildvcs=false",
 		"-ldflags", fmt.Sprintf("-s -w -X main.version=%s -X main.revision=%s", o.version, o.revision), "./cmd/earshot")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+o.arch, "GOFLAGS=", "GOWORK=off")
 	cmd.Stderr = os.Stderr
