@@ -44,9 +44,9 @@ type backfilled struct {
 	held *pgx.Conn
 }
 
-func newBackfilled(t *testing.T, o apptest.Options, people int) (*backfilled, []backfill.Person) {
+func newBackfilled(t *testing.T, app *apptest.App, people int) (*backfilled, []backfill.Person) {
 	t.Helper()
-	b := &backfilled{bundle: setup(t, o)}
+	b := &backfilled{bundle: newBundle(t, app)}
 	var err error
 	b.held, err = pgx.Connect(t.Context(), b.app.Config.DatabaseURL)
 	require.NoError(t, err)
@@ -58,7 +58,7 @@ func newBackfilled(t *testing.T, o apptest.Options, people int) (*backfilled, []
 	}
 	b.post(t)
 	_, err = b.held.Exec(t.Context(), `INSERT INTO votes (id, organization_id, post_id, email_hash, created_at)
-SELECT gen_random_uuid(), p.organization_id, p.id, h, '2026-01-01' FROM posts p, unnest($1::bytea[]) h`, hashes)
+SELECT gen_random_uuid(), p.organization_id, p.id, h, '2026-01-01' FROM posts p, unnest($1::bytea[]) h WHERE p.organization_id = $2`, hashes, b.tenant.Organization.ID.UUID())
 	require.NoError(t, err)
 	return b, known
 }
@@ -74,7 +74,7 @@ func (b *backfilled) begin(t *testing.T, people []backfill.Person) *db.ContactBa
 // unlocks it.
 func (b *backfilled) hold(t *testing.T) (release func()) {
 	t.Helper()
-	_, err := b.held.Exec(t.Context(), "BEGIN; SELECT FROM organizations FOR NO KEY UPDATE")
+	_, err := b.held.Exec(t.Context(), "BEGIN; SELECT FROM organizations WHERE id = '"+b.tenant.Organization.ID.UUID().String()+"' FOR NO KEY UPDATE")
 	require.NoError(t, err)
 	return func() {
 		_, err := b.held.Exec(t.Context(), "ROLLBACK")
@@ -85,8 +85,9 @@ func (b *backfilled) hold(t *testing.T) (release func()) {
 // counts returns the numbers of contacts, of contact.created events, and of stored addresses.
 func (b *backfilled) counts(t *testing.T) (counts [3]int) {
 	t.Helper()
-	require.NoError(t, b.app.Pool.QueryRow(t.Context(), `SELECT (SELECT count(*) FROM contacts), (SELECT count(*) FROM events WHERE type = 'contact.created'),
-  (SELECT count(*) FROM backfill_addresses)`).Scan(&counts[0], &counts[1], &counts[2]))
+	require.NoError(t, b.app.Pool.QueryRow(t.Context(), `SELECT (SELECT count(*) FROM contacts WHERE organization_id = $1),
+  (SELECT count(*) FROM events WHERE organization_id = $1 AND type = 'contact.created'),
+  (SELECT count(*) FROM backfill_addresses WHERE organization_id = $1)`, b.tenant.Organization.ID.UUID()).Scan(&counts[0], &counts[1], &counts[2]))
 	return counts
 }
 
@@ -100,7 +101,7 @@ func TestABackfillGoesOnWhereAWorkerThatEndedInTheMiddleLeftIt(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { _ = middle.Close(context.Background()) }()
 	t.Run("the worker that ends", func(t *testing.T) {
-		b, people := newBackfilled(t, o, 150)
+		b, people := newBackfilled(t, apptest.Start(t, o), 150)
 		release := b.hold(t)
 		id = b.begin(t, people).ID
 		_, err := middle.Exec(t.Context(), "BEGIN; SELECT FROM backfill_addresses WHERE id = (SELECT id FROM backfill_addresses ORDER BY id OFFSET 120 LIMIT 1) FOR UPDATE")
@@ -119,7 +120,7 @@ func TestABackfillGoesOnWhereAWorkerThatEndedInTheMiddleLeftIt(t *testing.T) {
 
 func TestABackfillWhoseRunIsCanceledEndsAndKeepsNoAddress(t *testing.T) {
 	t.Parallel()
-	b, people := newBackfilled(t, apptest.Options{Worker: true}, 150)
+	b, people := newBackfilled(t, working.Start(t), 150)
 	b.cancelInTheMiddle(t, people)
 	require.Equal(t, 0, b.counts(t)[2])
 }
@@ -143,7 +144,7 @@ func (b *backfilled) cancelInTheMiddle(t *testing.T, people []backfill.Person) s
 func TestABackfillThatWasTerminatedEndsWithTheNextSweepAndOneThatWasNeverStartedBegins(t *testing.T) {
 	t.Parallel()
 	namespace, database := testkit.Namespace(t), testkit.Database(t)
-	b, people := newBackfilled(t, apptest.Options{Temporal: &namespace, DatabaseURL: database}, 3)
+	b, people := newBackfilled(t, apptest.Start(t, apptest.Options{Temporal: &namespace, DatabaseURL: database}), 3)
 	ended, lost := b.begin(t, people), b.begin(t, people)
 	for _, made := range []*db.ContactBackfill{ended, lost} {
 		b.app.Runs(t, "WorkflowId = '"+made.ID.String()+"'", 1)
@@ -166,7 +167,7 @@ func TestABackfillThatWasTerminatedEndsWithTheNextSweepAndOneThatWasNeverStarted
 
 func TestNothingOfAnAddressIsInTheHistoryOfABackfill(t *testing.T) {
 	t.Parallel()
-	b, people := newBackfilled(t, apptest.Options{Worker: true}, 3)
+	b, people := newBackfilled(t, working.Start(t), 3)
 	id := b.begin(t, people).ID.String()
 	b.app.Runs(t, "WorkflowId = '"+id+"' AND ExecutionStatus = 'Completed'", 1)
 	text := ""
@@ -181,7 +182,7 @@ func TestNothingOfAnAddressIsInTheHistoryOfABackfill(t *testing.T) {
 
 // recordBackfill records a completed backfill and a canceled one.
 func recordBackfill(t *testing.T) {
-	b, people := newBackfilled(t, apptest.Options{Worker: true}, 150)
+	b, people := newBackfilled(t, working.Start(t), 150)
 	id := b.begin(t, people).ID.String()
 	b.app.Runs(t, "WorkflowId = '"+id+"'", 1)
 	writeHistory(t, b.app.Temporal, workflows.BackfillContactsName, "two_pages", id)

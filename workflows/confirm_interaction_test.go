@@ -40,12 +40,9 @@ type ballot struct {
 	ctx  context.Context
 }
 
-func newBallot(t *testing.T, o apptest.Options) *ballot {
+func newBallot(t *testing.T, app *apptest.App) *ballot {
 	t.Helper()
-	dir := t.TempDir()
-	o.Environ = append(o.Environ, "EARSHOT_MAIL_DIR="+dir)
-	app := apptest.Start(t, o)
-	b := &ballot{Tenant: app.Tenant(t), app: app, mail: dir}
+	b := &ballot{Tenant: app.Tenant(t), app: app, mail: app.Config.MailDir}
 	b.ctx = change.WithCaller(t.Context(), &change.Caller{Organization: b.Organization})
 	board := b.ID(t, "/v1/boards", map[string]any{"name": "Ideas", "public": true})
 	b.post = b.ID(t, "/v1/boards/"+board+"/posts", map[string]any{"title": "Dark mode"})
@@ -60,18 +57,19 @@ func (b *ballot) vote(t *testing.T) string {
 		publicactions.Mailing{Subject: "Confirm your vote", Text: "Open {link} to confirm.", Page: "https://feedback.example.com/confirm"})
 	require.NoError(t, err)
 	var id publicid.Interaction
-	b.query(t, "SELECT id FROM interactions ORDER BY id DESC LIMIT 1", &id)
+	b.query(t, "SELECT id FROM interactions WHERE organization_id = $1 ORDER BY id DESC LIMIT 1", &id)
 	return id.String()
 }
 
+// query reads one row. $1 is the organization.
 func (b *ballot) query(t *testing.T, sql string, into any) {
 	t.Helper()
-	require.NoError(t, b.app.Pool.QueryRow(t.Context(), sql).Scan(into))
+	require.NoError(t, b.app.Pool.QueryRow(t.Context(), sql, b.Organization.ID.UUID()).Scan(into))
 }
 
 func (b *ballot) left(t *testing.T) (n int) {
 	t.Helper()
-	b.query(t, "SELECT count(*) FROM interactions", &n)
+	b.query(t, "SELECT count(*) FROM interactions WHERE organization_id = $1", &n)
 	return n
 }
 
@@ -137,7 +135,7 @@ func historyOf(t *testing.T, c client.Client, id string) string {
 
 func TestARunWaitsForTheLinkToBeUsedAndKnowsNothingOfThePerson(t *testing.T) {
 	t.Parallel()
-	b := newBallot(t, apptest.Options{Worker: true})
+	b := newBallot(t, working.Start(t))
 	id := b.vote(t)
 	token := b.token(t, id)
 	require.NoError(t, b.confirm(t, token))
@@ -153,7 +151,7 @@ func TestARunWaitsForTheLinkToBeUsedAndKnowsNothingOfThePerson(t *testing.T) {
 
 func TestButtonsThatArePressedAtOnceCountOnce(t *testing.T) {
 	t.Parallel()
-	b := newBallot(t, apptest.Options{Worker: true})
+	b := newBallot(t, working.Start(t))
 	id := b.vote(t)
 	token := b.token(t, id)
 	answers := make(chan error, 8)
@@ -180,7 +178,7 @@ func TestAProcessThatDiesAfterTheFormWasSentLosesNoLink(t *testing.T) {
 	// commit.
 	away := temporal
 	away.HostPort = "127.0.0.1:1"
-	dying := newBallot(t, apptest.Options{DatabaseURL: database, Temporal: &away})
+	dying := newBallot(t, mailing(t, apptest.Options{DatabaseURL: database, Temporal: &away}))
 	id := dying.vote(t)
 	// The sweep of the next process finds it.
 	next := apptest.Start(t, apptest.Options{DatabaseURL: database, Temporal: &temporal, Worker: true, Environ: []string{"EARSHOT_MAIL_DIR=" + dying.mail}})
@@ -197,7 +195,7 @@ func TestAProcessThatDiesAfterTheFormWasSentLosesNoLink(t *testing.T) {
 
 func TestASignalWithoutAConfirmationEndsNothing(t *testing.T) {
 	t.Parallel()
-	b := newBallot(t, apptest.Options{Worker: true})
+	b := newBallot(t, working.Start(t))
 	id := b.vote(t)
 	token := b.token(t, id)
 	for range 3 {
@@ -210,11 +208,11 @@ func TestASignalWithoutAConfirmationEndsNothing(t *testing.T) {
 
 func TestARunThatIsDoneAgainMailsNothingAgain(t *testing.T) {
 	t.Parallel()
-	b := newBallot(t, apptest.Options{Worker: true})
+	b := newBallot(t, working.Start(t))
 	id := b.vote(t)
 	b.token(t, id)
 	require.Eventually(t, func() (mailed bool) {
-		b.query(t, "SELECT due_at = expires_at FROM interactions", &mailed)
+		b.query(t, "SELECT due_at = expires_at FROM interactions WHERE organization_id = $1", &mailed)
 		return mailed
 	}, testkit.Wait, testkit.Tick)
 	require.NoError(t, os.Remove(filepath.Join(b.mail, id+".eml")))
@@ -234,7 +232,7 @@ func TestARunThatIsDoneAgainMailsNothingAgain(t *testing.T) {
 // activities and database.
 func TestAnUnconfirmedInteractionDisappearsAfterADay(t *testing.T) {
 	t.Parallel()
-	b := newBallot(t, apptest.Options{})
+	b := newBallot(t, mailing(t, apptest.Options{}))
 	id, err := publicid.Parse[publicid.Interaction](b.vote(t))
 	require.NoError(t, err)
 	env := environment(t)
@@ -246,7 +244,7 @@ func TestAnUnconfirmedInteractionDisappearsAfterADay(t *testing.T) {
 	env.RegisterDelayedCallback(func() {
 		require.Equal(t, 1, b.left(t), "an hour before the end it still counts")
 		var n int
-		b.query(t, "WITH o AS (UPDATE interactions SET expires_at = now() RETURNING 1) SELECT count(*) FROM o", &n)
+		b.query(t, "WITH o AS (UPDATE interactions SET expires_at = now() WHERE organization_id = $1 RETURNING 1) SELECT count(*) FROM o", &n)
 	}, 23*time.Hour)
 	began := env.Now()
 	env.ExecuteWorkflow(workflows.ConfirmInteraction, activities.InteractionParams{Interaction: id})
@@ -259,7 +257,7 @@ func TestAnUnconfirmedInteractionDisappearsAfterADay(t *testing.T) {
 
 func TestWithoutAWayForMailsNothingIsKept(t *testing.T) {
 	t.Parallel()
-	b := newBallot(t, apptest.Options{})
+	b := newBallot(t, mailing(t, apptest.Options{}))
 	id, err := publicid.Parse[publicid.Interaction](b.vote(t))
 	require.NoError(t, err)
 	does := activities.NewInteractions(b.app.PublicActions, mailer.New(mailer.Options{Log: testkit.Log(t)}), activities.NewCounts(b.app.Metrics.Meter()))

@@ -15,7 +15,7 @@ import (
 
 func TestCancelingARunGivesUpItsPendingDeliveries(t *testing.T) {
 	t.Parallel()
-	g := newGroup(t, apptest.Options{Worker: true, Environ: []string{hours}}, []int{500}, nil, []int{500})
+	g := newGroup(t, patient.Start(t), []int{500}, nil, []int{500})
 	g.waits(t, g.run, 2)
 	require.NoError(t, g.app.Temporal.CancelWorkflow(t.Context(), g.run, ""))
 	require.True(t, temporal.IsCanceledError(g.over(t, g.run)))
@@ -34,11 +34,10 @@ func TestCancelingARunLetsTheAttemptThatIsUnderWayComeToItsEnd(t *testing.T) {
 		for n, which := range map[int]string{1: "first", 2: "second"} {
 			t.Run(which+" "+http.StatusText(answer), func(t *testing.T) {
 				t.Parallel()
-				b := setup(t, apptest.Options{Worker: true, Environ: []string{hours}})
+				b := newBundle(t, patient.Start(t))
 				status := make(chan int)
 				b.receiver.Answer(held(t, n, status, answers(500)))
-				b.post(t)
-				id := b.receiver.Await(t, 1)[0].DeliveryID()
+				id := b.first(t, b.receiver)[0]
 				if n == 2 {
 					b.waits(t, id, 2)
 					_, err := b.ask(t, id, workflows.RetryNowUpdate)
@@ -64,7 +63,7 @@ func TestCancelingARunLetsTheAttemptThatIsUnderWayComeToItsEnd(t *testing.T) {
 
 func TestCancelingARunFailsItsPendingUpdates(t *testing.T) {
 	t.Parallel()
-	g := newGroup(t, apptest.Options{Worker: true, Environ: []string{hours}}, []int{500})
+	g := newGroup(t, patient.Start(t), []int{500})
 	g.waits(t, g.run, 2)
 	status := make(chan int)
 	g.receiver.Answer(held(t, 2, status, answers()))

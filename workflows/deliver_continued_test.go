@@ -22,9 +22,9 @@ import (
 func newLong(t *testing.T) *group {
 	t.Helper()
 	engine := testkit.NamespaceWith(t, "limit.historyCount.suggestContinueAsNew=30")
-	g := newGroup(t, apptest.Options{
+	g := newGroup(t, alone(t, apptest.Options{
 		Worker: true, Temporal: &engine, Environ: []string{"EARSHOT_WEBHOOK_RETRY_DELAYS=1s,1s,1s,1h"},
-	}, []int{500, 500, 500, 500, 500}, []int{500, 500, 500, 500}, nil)
+	}), []int{500, 500, 500, 500, 500}, []int{500, 500, 500, 500}, nil)
 	g.update(t, g.run, workflows.GiveUpUpdate, g.deliveries[1])
 	g.waits(t, g.run, 5)
 	return g

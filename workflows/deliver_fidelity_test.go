@@ -29,7 +29,7 @@ func nasty() string {
 
 func TestAPayloadArrivesByteForByteAtEachAttemptInAReplayAndInTheLog(t *testing.T) {
 	t.Parallel()
-	b := setup(t, apptest.Options{Worker: true})
+	b := newBundle(t, working.Start(t))
 	receiver := testkit.NewReceiver(t)
 	b.webhook = b.tenant.Register(t, receiver, "contact.created", "comment.created")
 	long := strings.Repeat("漢", 50_000)
@@ -122,7 +122,7 @@ func TestARowFromBeforeTheGuardIsRefusedAtItsAttempt(t *testing.T) {
 
 func TestNothingSecretOrPersonalEntersAHistory(t *testing.T) {
 	t.Parallel()
-	b := setup(t, apptest.Options{Worker: true})
+	b := newBundle(t, working.Start(t))
 	b.receiver.Answer(answers(500))
 	hidden := b.receiver.URL + "?token=very-secret"
 	b.tenant.Make(t, http.MethodPatch, "/v1/webhooks/"+b.webhook, map[string]any{"url": hidden})

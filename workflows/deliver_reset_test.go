@@ -14,7 +14,6 @@ import (
 
 	"earshot/internal/publicid"
 	"earshot/internal/testkit"
-	"earshot/internal/testkit/apptest"
 	"earshot/internal/testkit/tier"
 	"earshot/workflows"
 )
@@ -51,7 +50,7 @@ func TestResettingAClosedRunResendsOnlyTheFailedDeliveries(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dead := []int{500, 500, 500, 500, 500}
-			g := newGroup(t, apptest.Options{Worker: true}, dead, nil, append(dead, 503))
+			g := newGroup(t, grouping.Start(t), dead, nil, append(dead, 503))
 			require.ErrorContains(t, g.over(t, g.run), "2 of 3 deliveries failed for good")
 			g.reset(t, g.run, point)
 			require.NoError(t, g.over(t, g.run))
@@ -85,7 +84,7 @@ func requireNumbered(t *testing.T, row map[string]any, n int) {
 func TestADeliveryThatFailsAgainAfterAResetHasFiveFurtherAttempts(t *testing.T) {
 	tier.Slow(t, "makes 25 attempts in five runs")
 	t.Parallel()
-	b := setup(t, apptest.Options{Worker: true})
+	b := newBundle(t, working.Start(t))
 	b.receiver.Answer(func(int, testkit.Received) int { return http.StatusInternalServerError })
 	b.post(t)
 	id := b.receiver.Await(t, 1)[0].DeliveryID()
@@ -107,7 +106,7 @@ func TestResettingARunThatDeliveredEverythingSendsNothing(t *testing.T) {
 	for name, point := range resetPoints {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			g := newGroup(t, apptest.Options{Worker: true}, []int{500}, nil)
+			g := newGroup(t, grouping.Start(t), []int{500}, nil)
 			require.NoError(t, g.over(t, g.run))
 			g.reset(t, g.run, point)
 			require.NoError(t, g.over(t, g.run))
@@ -121,7 +120,7 @@ func TestResettingARunInTheMiddleOfItsRetriesAddsNoAttempts(t *testing.T) {
 	for name, point := range resetPoints {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			g := newGroup(t, apptest.Options{Worker: true, Environ: []string{hours}}, []int{500, 500, 500, 500, 500})
+			g := newGroup(t, patient.Start(t), []int{500, 500, 500, 500, 500})
 			g.waits(t, g.run, 2)
 			g.reset(t, g.run, point)
 			for n := 2; n <= 5; n++ {
@@ -137,7 +136,7 @@ func TestResettingARunInTheMiddleOfItsRetriesAddsNoAttempts(t *testing.T) {
 
 func TestAnAttemptThatIsUnderWayAtAResetCounts(t *testing.T) {
 	t.Parallel()
-	b := setup(t, apptest.Options{Worker: true})
+	b := newBundle(t, working.Start(t))
 	status := make(chan int)
 	b.receiver.Answer(held(t, 3, status, answers(500, 500, 500, 500, 500)))
 	b.post(t)
@@ -154,7 +153,7 @@ func TestResettingARunSendsTheDeliveriesThatAnOperatorGaveUp(t *testing.T) {
 	for name, point := range resetPoints {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			g := newGroup(t, apptest.Options{Worker: true, Environ: []string{hours}}, []int{500, 500}, []int{500})
+			g := newGroup(t, patient.Start(t), []int{500, 500}, []int{500})
 			g.waits(t, g.run, 2)
 			g.update(t, g.run, workflows.GiveUpUpdate)
 			require.ErrorContains(t, g.over(t, g.run), "2 of 2 deliveries failed for good")
@@ -184,7 +183,7 @@ func (g *group) deliveredAgain(t *testing.T) {
 
 func TestACanceledRunResetToItsStartSendsItsGivenUpDeliveries(t *testing.T) {
 	t.Parallel()
-	g := newGroup(t, apptest.Options{Worker: true, Environ: []string{hours}}, []int{500})
+	g := newGroup(t, patient.Start(t), []int{500})
 	g.waits(t, g.run, 2)
 	require.NoError(t, g.app.Temporal.CancelWorkflow(t.Context(), g.run, ""))
 	require.True(t, temporal.IsCanceledError(g.over(t, g.run)))

@@ -11,13 +11,12 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/temporal"
 
-	"earshot/internal/testkit/apptest"
 	"earshot/workflows"
 )
 
 func TestARunFailsWhenADeliveryFailedForGoodAndNamesIt(t *testing.T) {
 	t.Parallel()
-	g := newGroup(t, apptest.Options{Worker: true}, nil, []int{500, 500, 500, 500, 500})
+	g := newGroup(t, grouping.Start(t), nil, []int{500, 500, 500, 500, 500})
 	err := g.over(t, g.run)
 	var failed *temporal.ApplicationError
 	require.True(t, errors.As(err, &failed), "%v", err)
@@ -30,7 +29,7 @@ func TestARunFailsWhenADeliveryFailedForGoodAndNamesIt(t *testing.T) {
 
 func TestARunCompletesWhenEverythingWasDelivered(t *testing.T) {
 	t.Parallel()
-	g := newGroup(t, apptest.Options{Worker: true}, nil, []int{500})
+	g := newGroup(t, grouping.Start(t), nil, []int{500})
 	require.NoError(t, g.over(t, g.run))
 	requireShown(t, g, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED, "succeeded")
 }
@@ -44,12 +43,12 @@ func requireShown(t *testing.T, g *group, of enumspb.WorkflowExecutionStatus, st
 	}
 	g.app.Runs(t, fmt.Sprintf("OrganizationID = '%s' AND EventType = 'post.created' AND DeliveryStatus = '%s'",
 		g.tenant.Organization.ID, status), 1)
-	g.app.Runs(t, "DeliveryStatus = 'pending'", 0)
+	g.app.Runs(t, fmt.Sprintf("OrganizationID = '%s' AND DeliveryStatus = 'pending'", g.tenant.Organization.ID), 0)
 }
 
 func TestAnOperatorFindsAPendingDeliveryAndSeesItsNextAttempt(t *testing.T) {
 	t.Parallel()
-	g := newGroup(t, apptest.Options{Worker: true, Environ: []string{hours}}, []int{503}, nil)
+	g := newGroup(t, patient.Start(t), []int{503}, nil)
 	g.waits(t, g.run, 2)
 	g.app.Runs(t, fmt.Sprintf("WebhookID = '%s' AND DeliveryStatus = 'pending'", g.webhook), 1)
 	waiting := g.due(t)
@@ -74,7 +73,7 @@ func TestAnOperatorFindsAPendingDeliveryAndSeesItsNextAttempt(t *testing.T) {
 
 func TestRetriesAreDueAtWholeSecondsOfTheirRunSoThatThoseOfManyRunsAreSpread(t *testing.T) {
 	t.Parallel()
-	g := newGroup(t, apptest.Options{Worker: true, Environ: []string{hours}}, []int{500}, []int{500}, nil)
+	g := newGroup(t, patient.Start(t), []int{500}, []int{500}, nil)
 	g.waits(t, g.run, 2)
 	began := g.event(t, enumspb.EVENT_TYPE_WORKFLOW_TASK_STARTED)
 	for _, d := range g.status(t.Context(), t, g.run)[:2] {

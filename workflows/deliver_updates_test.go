@@ -11,7 +11,6 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"earshot/internal/publicid"
-	"earshot/internal/testkit/apptest"
 	"earshot/workflows"
 )
 
@@ -56,7 +55,7 @@ func (b *bundle) row(t *testing.T, id string) map[string]any {
 
 func TestAnOperatorMakesTheNextAttemptAtOnceAndLearnsItsOutcome(t *testing.T) {
 	t.Parallel()
-	g := newGroup(t, apptest.Options{Worker: true, Environ: []string{hours}}, []int{500, 503})
+	g := newGroup(t, patient.Start(t), []int{500, 503})
 	require.Equal(t, g.deliveries[0], g.run, "a group of one")
 	g.waits(t, g.run, 2)
 	require.Equal(t, []string{"pending 3 503"}, g.update(t, g.run, workflows.RetryNowUpdate, g.run))
@@ -68,7 +67,7 @@ func TestAnOperatorMakesTheNextAttemptAtOnceAndLearnsItsOutcome(t *testing.T) {
 
 func TestRetryNowAttemptsTheNamedDeliveryOfAGroupOnly(t *testing.T) {
 	t.Parallel()
-	g := newGroup(t, apptest.Options{Worker: true, Environ: []string{hours}}, []int{500}, []int{500}, nil)
+	g := newGroup(t, patient.Start(t), []int{500}, []int{500}, nil)
 	g.waits(t, g.run, 2)
 	require.Equal(t, []string{"succeeded 2 200"}, g.update(t, g.run, workflows.RetryNowUpdate, g.deliveries[1]))
 	require.Equal(t, []int{1, 2, 1}, g.requests())
@@ -79,7 +78,7 @@ func TestRetryNowAttemptsTheNamedDeliveryOfAGroupOnly(t *testing.T) {
 
 func TestAnUpdateThatIsAboutNothingIsRefusedAndSaysWhy(t *testing.T) {
 	t.Parallel()
-	g := newGroup(t, apptest.Options{Worker: true, Environ: []string{hours}}, []int{500}, nil)
+	g := newGroup(t, patient.Start(t), []int{500}, nil)
 	g.waits(t, g.run, 2)
 	status := make(chan int)
 	g.receivers[0].Answer(held(t, 2, status, answers()))
@@ -111,7 +110,7 @@ func TestAnUpdateThatIsAboutNothingIsRefusedAndSaysWhy(t *testing.T) {
 
 func TestADeliveryThatIsGivenUpHasFailedAndIsSentNoMore(t *testing.T) {
 	t.Parallel()
-	g := newGroup(t, apptest.Options{Worker: true, Environ: []string{hours}}, []int{500})
+	g := newGroup(t, patient.Start(t), []int{500})
 	g.waits(t, g.run, 2)
 	require.Equal(t, []string{"failed 2 given_up"}, g.update(t, g.run, workflows.GiveUpUpdate, g.run))
 	require.ErrorContains(t, g.over(t, g.run), "1 of 1 deliveries failed for good")
@@ -130,7 +129,7 @@ func givenUp(t *testing.T, row map[string]any, attempts int) {
 
 func TestGivingUpOneDeliveryOfAGroupLeavesTheOthersToGoOn(t *testing.T) {
 	t.Parallel()
-	g := newGroup(t, apptest.Options{Worker: true, Environ: []string{hours}}, []int{500}, []int{500})
+	g := newGroup(t, patient.Start(t), []int{500}, []int{500})
 	g.waits(t, g.run, 2)
 	require.Equal(t, []string{"failed 2 given_up"}, g.update(t, g.run, workflows.GiveUpUpdate, g.deliveries[0]))
 	require.Equal(t, []string{"succeeded 2 200"}, g.update(t, g.run, workflows.RetryNowUpdate))
@@ -142,7 +141,7 @@ func TestGivingUpOneDeliveryOfAGroupLeavesTheOthersToGoOn(t *testing.T) {
 
 func TestEverythingThatIsPendingIsGivenUpAtOnce(t *testing.T) {
 	t.Parallel()
-	g := newGroup(t, apptest.Options{Worker: true, Environ: []string{hours}}, []int{500}, nil, []int{500})
+	g := newGroup(t, patient.Start(t), []int{500}, nil, []int{500})
 	g.waits(t, g.run, 2)
 	require.Equal(t, []string{"failed 2 given_up", "failed 2 given_up"}, g.update(t, g.run, workflows.GiveUpUpdate))
 	require.ErrorContains(t, g.over(t, g.run), "2 of 3 deliveries failed for good")
@@ -159,7 +158,7 @@ func TestGivingUpWaitsForTheAttemptThatIsUnderWay(t *testing.T) {
 	} {
 		t.Run(http.StatusText(answer), func(t *testing.T) {
 			t.Parallel()
-			g := newGroup(t, apptest.Options{Worker: true, Environ: []string{hours}}, []int{500})
+			g := newGroup(t, patient.Start(t), []int{500})
 			g.waits(t, g.run, 2)
 			status := make(chan int)
 			g.receiver.Answer(held(t, 2, status, answers()))

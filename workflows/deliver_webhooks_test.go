@@ -25,6 +25,19 @@ func TestMain(m *testing.M) {
 	apptest.Main(m, apptest.WithWorker(worker.Module), apptest.Waiting(6))
 }
 
+// Services that tests share.
+var (
+	// working has a run for each delivery. A test finds it by the delivery's id, though other tests make
+	// deliveries at the same time.
+	working = apptest.Shared{
+		Worker: true, Mails: true, Environ: []string{"EARSHOT_DELIVERY_GROUP_MAX=1", "EARSHOT_PUBLIC_ORIGIN=" + origin},
+	}
+	// grouping and patient form groups, so tests make their events there by bundle.first. In patient, no
+	// second attempt is due during a test.
+	grouping = apptest.Shared{Worker: true}
+	patient  = apptest.Shared{Worker: true, Environ: []string{hours}}
+)
+
 // bundle is a running service with one tenant, one board and one receiver.
 type bundle struct {
 	app      *apptest.App
@@ -81,7 +94,7 @@ func answers(statuses ...int) func(int, testkit.Received) int {
 
 func TestAPostArrivesAsASignedWebhook(t *testing.T) {
 	t.Parallel()
-	b := setup(t, apptest.Options{Worker: true})
+	b := newBundle(t, working.Start(t))
 	b.post(t)
 	got := b.receiver.Await(t, 1)[0]
 	require.NoError(t, got.Invalid)
@@ -93,7 +106,7 @@ func TestAPostArrivesAsASignedWebhook(t *testing.T) {
 
 func TestAFailedAttemptIsMadeAgainWithTheSameBytes(t *testing.T) {
 	t.Parallel()
-	b := setup(t, apptest.Options{Worker: true})
+	b := newBundle(t, working.Start(t))
 	b.receiver.Answer(answers(500, 302, 200))
 	b.post(t)
 	got := b.receiver.Await(t, 3)
@@ -113,7 +126,7 @@ func TestAFailedAttemptIsMadeAgainWithTheSameBytes(t *testing.T) {
 
 func TestADeliveryFailsForGoodAfterFiveAttempts(t *testing.T) {
 	t.Parallel()
-	b := setup(t, apptest.Options{Worker: true})
+	b := newBundle(t, working.Start(t))
 	b.receiver.Answer(answers(500, 500, 500, 500, 500))
 	b.post(t)
 	d := b.delivery(t, "failed")
@@ -125,7 +138,7 @@ func TestADeliveryFailsForGoodAfterFiveAttempts(t *testing.T) {
 
 func TestTheRetryGoesToTheCorrectedURL(t *testing.T) {
 	t.Parallel()
-	b := setup(t, apptest.Options{Worker: true})
+	b := newBundle(t, working.Start(t))
 	fixed := testkit.NewReceiver(t)
 	// The first attempt is answered only after the webhook is corrected, so the second can't be too
 	// early.
@@ -140,7 +153,7 @@ func TestTheRetryGoesToTheCorrectedURL(t *testing.T) {
 
 func TestTheDeliveriesOfADisabledWebhookEndAtTheirNextAttempt(t *testing.T) {
 	t.Parallel()
-	b := setup(t, apptest.Options{Worker: true})
+	b := newBundle(t, working.Start(t))
 	b.receiver.Answer(func(int, testkit.Received) int {
 		b.tenant.Make(t, http.MethodPatch, "/v1/webhooks/"+b.webhook, map[string]any{"enabled": false})
 		return http.StatusInternalServerError
@@ -153,7 +166,7 @@ func TestTheDeliveriesOfADisabledWebhookEndAtTheirNextAttempt(t *testing.T) {
 
 func TestTheDeliveriesOfADeletedWebhookEndQuietly(t *testing.T) {
 	t.Parallel()
-	b := setup(t, apptest.Options{Worker: true})
+	b := newBundle(t, working.Start(t))
 	b.receiver.Answer(func(int, testkit.Received) int {
 		b.tenant.Make(t, http.MethodDelete, "/v1/webhooks/"+b.webhook, nil)
 		return http.StatusInternalServerError
@@ -189,10 +202,9 @@ func TestAHangingReceiverDelaysNoOtherReceiver(t *testing.T) {
 
 func TestTheStatusQueryTellsWhichAttemptIsNextAndWhen(t *testing.T) {
 	t.Parallel()
-	b := setup(t, apptest.Options{Worker: true, Environ: []string{"EARSHOT_WEBHOOK_RETRY_DELAYS=1h,1h,1h,1h"}})
+	b := newBundle(t, patient.Start(t))
 	b.receiver.Answer(answers(500))
-	b.post(t)
-	id := b.receiver.Await(t, 1)[0].DeliveryID()
+	id := b.first(t, b.receiver)[0]
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		answer, err := b.app.Temporal.QueryWorkflow(t.Context(), id, "", workflows.StatusQuery)
 		require.NoError(c, err)
@@ -242,7 +254,7 @@ func TestAFastReceiverAndASlowOneOfAGroupDoNotWaitForEachOther(t *testing.T) {
 
 func TestAWebhookWithAnUnreadableSecretDelaysNoOtherWebhook(t *testing.T) {
 	t.Parallel()
-	b := setup(t, apptest.Options{Worker: true})
+	b := newBundle(t, working.Start(t))
 	broken := b.tenant.Register(t, testkit.NewReceiver(t), "post.created")
 	id, err := publicid.Parse[publicid.Webhook](broken)
 	require.NoError(t, err)
@@ -279,7 +291,7 @@ func TestAnIdleServiceStartsOneWorkflowPerDeliveryUnderItsOwnID(t *testing.T) {
 
 func TestStartingADeliveryTwiceAttemptsItOnce(t *testing.T) {
 	t.Parallel()
-	b := setup(t, apptest.Options{Worker: true})
+	b := newBundle(t, working.Start(t))
 	b.post(t)
 	d := b.delivery(t, "succeeded")
 	dispatcher := dispatch.New(b.app.Connection, 60, testkit.Log(t))

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -20,22 +21,23 @@ import (
 	"earshot/workflows"
 )
 
-// failing is a service whose only webhook answers 500 until the test sets ok. Attempts have no
-// delay.
+// failing is a bundle whose webhook answers 500 until the test sets ok.
 type failing struct {
 	*bundle
-	mailbox string
-	ok      atomic.Bool
+	ok atomic.Bool
 }
 
-func newFailing(t *testing.T, o apptest.Options) *failing {
+// fast starts a service for one test whose attempts have no delay.
+func fast(t *testing.T, environ ...string) *apptest.App {
 	t.Helper()
-	f := &failing{mailbox: filepath.Join(t.TempDir(), "mail")}
-	o.Worker = true
-	o.Environ = append([]string{
-		"EARSHOT_WEBHOOK_RETRY_DELAYS=0s,0s,0s,0s", "EARSHOT_MAIL_DIR=" + f.mailbox,
-	}, o.Environ...)
-	f.bundle = setup(t, o)
+	return apptest.Start(t, apptest.Options{Worker: true, Environ: append([]string{
+		"EARSHOT_WEBHOOK_RETRY_DELAYS=0s,0s,0s,0s", "EARSHOT_MAIL_DIR=" + filepath.Join(t.TempDir(), "mail"),
+	}, environ...)})
+}
+
+func newFailing(t *testing.T, app *apptest.App) *failing {
+	t.Helper()
+	f := &failing{bundle: newBundle(t, app)}
 	f.receiver.Answer(func(int, testkit.Received) int {
 		if f.ok.Load() {
 			return http.StatusOK
@@ -102,31 +104,32 @@ func (f *failing) mailsEnd(t *testing.T, n int) []string {
 	t.Helper()
 	query := fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus = 'Completed'", workflows.MailAdminsName)
 	f.app.Runs(t, query, n)
-	return mailsIn(t, f.mailbox)
+	return f.mails(t)
 }
 
-func mailsIn(t *testing.T, dir string) []string {
+// mails returns the e-mails that name the webhook.
+func (f *failing) mails(t *testing.T) (texts []string) {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(dir, "*.eml"))
+	files, err := filepath.Glob(filepath.Join(f.app.Config.MailDir, "*.eml"))
 	require.NoError(t, err)
-	texts := make([]string, len(files))
-	for i, file := range files {
+	for _, file := range files {
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
-		texts[i] = string(text)
+		if strings.Contains(string(text), f.webhook) {
+			texts = append(texts, string(text))
+		}
 	}
 	return texts
 }
 
 func TestFiftyFailuresInARowDisableTheWebhookAndTellTheAdminOnce(t *testing.T) {
 	t.Parallel()
-	f := newFailing(t, apptest.Options{})
+	f := newFailing(t, fast(t))
 	f.posts(t, 60)
 	f.isDisabled(t)
 	mails := f.mailsEnd(t, 1)
 	require.Len(t, mails, 1)
 	require.Contains(t, mails[0], "owner@example.com")
-	require.Contains(t, mails[0], f.webhook)
 	require.NotContains(t, mails[0], "/hook", "a URL may hold a token")
 	f.streakEnds(t)
 	// Deliveries after the fiftieth failed like the others, or found the webhook disabled.
@@ -143,7 +146,7 @@ func TestFiftyFailuresInARowDisableTheWebhookAndTellTheAdminOnce(t *testing.T) {
 
 func TestFortyNineFailuresLeaveTheWebhookEnabled(t *testing.T) {
 	t.Parallel()
-	f := newFailing(t, apptest.Options{})
+	f := newFailing(t, fast(t))
 	f.posts(t, 49)
 	f.counts(t, 49)
 	require.Equal(t, true, f.hook(t)["enabled"])
@@ -157,14 +160,14 @@ func TestFortyNineFailuresLeaveTheWebhookEnabled(t *testing.T) {
 
 func TestASuccessEndsTheStreakAndItsRun(t *testing.T) {
 	t.Parallel()
-	f := newFailing(t, apptest.Options{})
+	f := newFailing(t, working.Start(t))
 	f.posts(t, 3)
 	f.counts(t, 3)
 	f.ok.Store(true)
 	f.post(t)
 	f.streakEnds(t)
 	f.counts(t, 0)
-	require.Empty(t, mailsIn(t, f.mailbox))
+	require.Empty(t, f.mails(t))
 	if *record != "" {
 		writeHistory(t, f.app.Temporal, workflows.FailureStreakName, "ended_by_a_success", f.webhook)
 	}
@@ -177,7 +180,7 @@ func TestASuccessEndsTheStreakAndItsRun(t *testing.T) {
 
 func TestAHealthyWebhookHasNoStreakToFollow(t *testing.T) {
 	t.Parallel()
-	f := newFailing(t, apptest.Options{})
+	f := newFailing(t, fast(t))
 	f.ok.Store(true)
 	f.posts(t, 5)
 	for _, got := range f.receiver.Await(t, 5) {
@@ -204,12 +207,12 @@ func TestEnablingDisablingOrDeletingTheWebhookEndsTheStreak(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := newFailing(t, apptest.Options{})
+			f := newFailing(t, working.Start(t))
 			f.posts(t, 2)
 			f.counts(t, 2)
 			end(t, f)
 			f.streakEnds(t)
-			require.Empty(t, mailsIn(t, f.mailbox))
+			require.Empty(t, f.mails(t))
 		})
 	}
 }
@@ -217,7 +220,7 @@ func TestEnablingDisablingOrDeletingTheWebhookEndsTheStreak(t *testing.T) {
 func TestAWebhookThatIsEnabledAnewIsDisabledAndToldOfAnew(t *testing.T) {
 	tier.Slow(t, "makes a hundred failures")
 	t.Parallel()
-	f := newFailing(t, apptest.Options{})
+	f := newFailing(t, fast(t))
 	for n := 1; n <= 2; n++ {
 		f.posts(t, 50)
 		f.isDisabled(t)
@@ -231,7 +234,7 @@ func TestAWebhookThatIsEnabledAnewIsDisabledAndToldOfAnew(t *testing.T) {
 // disabled.
 func TestEnablingThatRacesTheFiftiethFailureIsDecidedByTheRow(t *testing.T) {
 	t.Parallel()
-	f := newFailing(t, apptest.Options{})
+	f := newFailing(t, fast(t))
 	f.posts(t, 49)
 	f.counts(t, 49)
 	var both sync.WaitGroup
@@ -256,7 +259,7 @@ func TestEnablingThatRacesTheFiftiethFailureIsDecidedByTheRow(t *testing.T) {
 // fail, but the webhook stays enabled, because there are never fifty failures in a row.
 func TestASuccessAmongFailuresIsNeverLost(t *testing.T) {
 	t.Parallel()
-	f := newFailing(t, apptest.Options{Environ: []string{byAttempts}})
+	f := newFailing(t, fast(t, byAttempts))
 	var n atomic.Int32
 	f.receiver.Answer(func(int, testkit.Received) int {
 		// Every tenth request succeeds.
@@ -272,14 +275,12 @@ func TestASuccessAmongFailuresIsNeverLost(t *testing.T) {
 	}, testkit.Wait, testkit.Tick)
 	require.Greater(t, n.Load()*9/10, int32(50), "or this shows nothing")
 	require.Equal(t, true, f.hook(t)["enabled"])
-	require.Empty(t, mailsIn(t, f.mailbox))
+	require.Empty(t, f.mails(t))
 }
 
 func TestFailedAttemptsCountWhereTheDeploymentWantsIt(t *testing.T) {
 	t.Parallel()
-	f := newFailing(t, apptest.Options{Environ: []string{
-		byAttempts, "EARSHOT_WEBHOOK_RETRY_DELAYS=0s,1h,1h,1h",
-	}})
+	f := newFailing(t, fast(t, byAttempts, "EARSHOT_WEBHOOK_RETRY_DELAYS=0s,1h,1h,1h"))
 	f.posts(t, 25)
 	f.isDisabled(t)
 	require.Equal(t, json.Number("50"), f.hook(t)["consecutiveFailures"])
@@ -288,25 +289,25 @@ func TestFailedAttemptsCountWhereTheDeploymentWantsIt(t *testing.T) {
 // TestTheAdminIsToldWhenTheMailSystemIsBack starts with a file in the mailbox's place.
 func TestTheAdminIsToldWhenTheMailSystemIsBack(t *testing.T) {
 	t.Parallel()
-	f := newFailing(t, apptest.Options{Environ: []string{byAttempts}})
-	require.NoError(t, os.WriteFile(f.mailbox, nil, 0o600))
+	f := newFailing(t, fast(t, byAttempts))
+	require.NoError(t, os.WriteFile(f.app.Config.MailDir, nil, 0o600))
 	f.fails(t)
 	f.streakEnds(t)
 	f.app.Runs(t, fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus = 'Running'", workflows.MailAdminsName), 1)
-	require.NoError(t, os.Remove(f.mailbox))
+	require.NoError(t, os.Remove(f.app.Config.MailDir))
 	require.Len(t, f.mailsEnd(t, 1), 1)
 }
 
 func TestNothingWaitsForMailWhereNoneIsConfigured(t *testing.T) {
 	t.Parallel()
-	f := newFailing(t, apptest.Options{Environ: []string{byAttempts, "EARSHOT_MAIL_DIR="}})
+	f := newFailing(t, fast(t, byAttempts, "EARSHOT_MAIL_DIR="))
 	f.fails(t)
 	require.Empty(t, f.mailsEnd(t, 1))
 }
 
 func TestAResetStreakRunEndsAgainAndSendsNoSecondEMail(t *testing.T) {
 	t.Parallel()
-	f := newFailing(t, apptest.Options{Environ: []string{byAttempts}})
+	f := newFailing(t, fast(t, byAttempts))
 	f.fails(t)
 	require.Len(t, f.mailsEnd(t, 1), 1)
 	for name, point := range resetPoints {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -30,9 +31,9 @@ type group struct {
 
 // newGroup starts a group and returns after its first round. Each receiver answers with its list of
 // statuses, then with 200.
-func newGroup(t *testing.T, o apptest.Options, statuses ...[]int) *group {
+func newGroup(t *testing.T, app *apptest.App, statuses ...[]int) *group {
 	t.Helper()
-	g := &group{bundle: setup(t, o)}
+	g := &group{bundle: newBundle(t, app)}
 	for i, list := range statuses {
 		r := g.receiver
 		if i > 0 {
@@ -42,13 +43,7 @@ func newGroup(t *testing.T, o apptest.Options, statuses ...[]int) *group {
 		r.Answer(answers(list...))
 		g.receivers = append(g.receivers, r)
 	}
-	if o.Worker {
-		g.swept(t)
-	}
-	g.post(t)
-	for _, r := range g.receivers {
-		g.deliveries = append(g.deliveries, r.Await(t, 1)[0].DeliveryID())
-	}
+	g.deliveries = g.first(t, g.receivers...)
 	g.run = g.app.Runs(t, fmt.Sprintf("DeliveryID = '%s'", g.deliveries[0]), 1)[0].GetExecution().GetWorkflowId()
 	if more := len(statuses) - 1; more > 0 {
 		require.True(t, strings.HasSuffix(g.run, fmt.Sprintf("+%d", more)), "all are of one group: %s", g.run)
@@ -56,11 +51,34 @@ func newGroup(t *testing.T, o apptest.Options, statuses ...[]int) *group {
 	return g
 }
 
-// swept returns when the process has finished the sweep at its start. That sweep could start a
-// separate run for a delivery that has just been committed.
-func (b *bundle) swept(t *testing.T) {
+// oneEvent lets one test at a time make an event in a service that forms groups. The dispatcher puts
+// deliveries of several organizations into one run if they come at the same time.
+var oneEvent sync.Mutex
+
+// first makes an event and returns its deliveries, when each receiver has had its first request.
+func (b *bundle) first(t *testing.T, receivers ...*testkit.Receiver) (deliveries []string) {
 	t.Helper()
-	b.app.Runs(t, "WorkflowId = '"+workflows.SweepSchedule+"-at-start' AND ExecutionStatus = 'Completed'", 1)
+	oneEvent.Lock()
+	defer oneEvent.Unlock()
+	b.post(t)
+	for _, r := range receivers {
+		deliveries = append(deliveries, r.Await(t, 1)[0].DeliveryID())
+	}
+	return deliveries
+}
+
+// alone starts a service for one test, and returns when the sweep at its start has ended. That sweep could
+// start a separate run for a delivery that has just been committed.
+func alone(t *testing.T, o apptest.Options) *apptest.App {
+	t.Helper()
+	app := apptest.Start(t, o)
+	swept(t, app)
+	return app
+}
+
+func swept(t *testing.T, app *apptest.App) {
+	t.Helper()
+	app.Runs(t, "WorkflowId = '"+workflows.SweepSchedule+"-at-start' AND ExecutionStatus = 'Completed'", 1)
 }
 
 // requests returns the number of requests of each receiver.

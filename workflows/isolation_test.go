@@ -43,12 +43,13 @@ func (b *bundle) posts(t *testing.T, n int) {
 	all.Wait()
 }
 
-// rows waits until the query's number of deliveries is within a range.
-func (b *bundle) rows(t *testing.T, query string, least, most int) {
+// rows waits until the number of the organization's deliveries that a condition selects is within a range.
+func (b *bundle) rows(t *testing.T, condition string, least, most int) {
 	t.Helper()
 	require.EventuallyWithT(t, func(a *assert.CollectT) {
 		var found int
-		require.NoError(a, b.app.Pool.QueryRow(t.Context(), "SELECT count(*) FROM deliveries WHERE "+query).Scan(&found))
+		require.NoError(a, b.app.Pool.QueryRow(t.Context(), "SELECT count(*) FROM deliveries WHERE organization_id = $1 AND "+condition,
+			b.tenant.Organization.ID.UUID()).Scan(&found))
 		require.GreaterOrEqual(a, found, least)
 		require.LessOrEqual(a, found, most)
 	}, testkit.Wait, testkit.Tick)
@@ -67,7 +68,7 @@ func TestAThousandDeliveriesToAHangingReceiverDelayNoOtherReceiver(t *testing.T)
 	t.Parallel()
 	engine := testkit.NamespaceWith(t)
 	b := setup(t, apptest.Options{Worker: true, Temporal: &engine})
-	b.swept(t)
+	swept(t, b.app)
 	b.hanging(t)
 	b.posts(t, 1000)
 	// Each delivery is being attempted, or waits for its next attempt or its turn.
@@ -87,7 +88,7 @@ func TestAPostponedDeliveryHasADueTimeAndIsNotStartedAgain(t *testing.T) {
 	t.Parallel()
 	// The attempts must fill the slots before the first one times out.
 	b := setup(t, apptest.Options{Worker: true, Decorate: []any{apptest.PatientSender}})
-	b.swept(t)
+	swept(t, b.app)
 	b.hanging(t)
 	b.posts(t, 200)
 	b.rows(t, "workflow_id IS NULL", 0, 0)
@@ -166,7 +167,7 @@ func TestAnOrganizationAtItsRetryLimitDelaysNoOthersInItsRun(t *testing.T) {
 	busy := setup(t, apptest.Options{
 		Worker: true, DatabaseURL: database, Environ: []string{"EARSHOT_DELIVERY_GROUP_MAX=1"}, Decorate: []any{apptest.PatientSender},
 	})
-	busy.swept(t)
+	swept(t, busy.app)
 	second := testkit.NewReceiver(t)
 	busy.tenant.Register(t, second, "post.created")
 	release := make(chan struct{})

@@ -31,19 +31,23 @@ type fields = map[string]any
 // mailedTenant is an organization that e-mails its end-users about changes to their requests.
 type mailedTenant struct {
 	*apptest.Tenant
-	app                *apptest.App
-	board, post, inbox string
-	ctx                context.Context
+	app         *apptest.App
+	board, post string
+	ctx         context.Context
 }
 
 const origin = "https://feedback.example.com"
 
-func newMailedTenant(t *testing.T, o apptest.Options) *mailedTenant {
+// mailing starts a service for one test that writes e-mails to a directory.
+func mailing(t *testing.T, o apptest.Options) *apptest.App {
 	t.Helper()
-	p := &mailedTenant{inbox: t.TempDir()}
-	o.Environ = append([]string{"EARSHOT_MAIL_DIR=" + p.inbox, "EARSHOT_PUBLIC_ORIGIN=" + origin}, o.Environ...)
-	p.app = apptest.Start(t, o)
-	p.Tenant = p.app.Tenant(t)
+	o.Environ = append([]string{"EARSHOT_MAIL_DIR=" + t.TempDir(), "EARSHOT_PUBLIC_ORIGIN=" + origin}, o.Environ...)
+	return apptest.Start(t, o)
+}
+
+func newMailedTenant(t *testing.T, app *apptest.App) *mailedTenant {
+	t.Helper()
+	p := &mailedTenant{app: app, Tenant: app.Tenant(t)}
 	on, slug, color := true, "acme-"+strings.ToLower(p.Organization.ID.String()[20:]), "#ff8800"
 	updated, err := p.app.Access.ArrangeOrganization(p.Context(t.Context()),
 		access.OrganizationPatch{SubscriberMails: &on, SubscriberMailsAllowed: &on, Slug: &slug, Color: &color})
@@ -78,22 +82,23 @@ func (p *mailedTenant) moves(t *testing.T, post, status string) {
 	p.Make(t, http.MethodPatch, "/v1/posts/"+post, fields{"status": status})
 }
 
-// query reads one row.
+// query reads one row. $1 is the organization.
 func (p *mailedTenant) query(t *testing.T, sql string, into ...any) {
 	t.Helper()
-	require.NoError(t, p.app.Pool.QueryRow(t.Context(), sql).Scan(into...))
+	require.NoError(t, p.app.Pool.QueryRow(t.Context(), sql, p.Organization.ID.UUID()).Scan(into...))
 }
 
+// run changes rows. $1 is the organization.
 func (p *mailedTenant) run(t *testing.T, sql string) {
 	t.Helper()
-	_, err := p.app.Pool.Exec(t.Context(), sql)
+	_, err := p.app.Pool.Exec(t.Context(), sql, p.Organization.ID.UUID())
 	require.NoError(t, err)
 }
 
 // passes moves all updates back by more than the ten minutes of the window.
 func (p *mailedTenant) passes(t *testing.T) {
 	t.Helper()
-	p.run(t, "UPDATE subscriber_updates SET created_at = created_at - interval '11 minutes'")
+	p.run(t, "UPDATE subscriber_updates SET created_at = created_at - interval '11 minutes' WHERE organization_id = $1")
 	p.looks(t)
 }
 
@@ -115,7 +120,8 @@ func (p *mailedTenant) isTold(t *testing.T) {
 
 func (p *mailedTenant) left(t *testing.T) (n int) {
 	t.Helper()
-	p.query(t, "SELECT (SELECT count(*) FROM subscriber_updates) + (SELECT count(*) FROM subscriber_mails)", &n)
+	p.query(t, `SELECT (SELECT count(*) FROM subscriber_updates WHERE organization_id = $1)
+		+ (SELECT count(*) FROM subscriber_mails WHERE organization_id = $1)`, &n)
 	return n
 }
 
@@ -125,15 +131,18 @@ type letter struct {
 	raw, text, html string
 }
 
-// letters returns the e-mails in the mailbox, by address.
+// letters returns the e-mails of the organization in the mailbox, by address.
 func (p *mailedTenant) letters(t *testing.T) map[string][]letter {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(p.inbox, "*.eml"))
+	files, err := filepath.Glob(filepath.Join(p.app.Config.MailDir, "*.eml"))
 	require.NoError(t, err)
 	all := map[string][]letter{}
 	for _, file := range files {
 		raw, err := os.ReadFile(file)
 		require.NoError(t, err)
+		if !strings.Contains(string(raw), "/b/"+p.Organization.ID.String()+"/-/unsubscribe") {
+			continue // of another test
+		}
 		l := readLetter(t, string(raw))
 		to, err := l.AddressList("To")
 		require.NoError(t, err)

@@ -102,7 +102,7 @@ func TestAnAnswerOfTheMailServerThatGetsLostSendsTheSameMessageAgain(t *testing.
 		}
 		return nil
 	}}
-	p := newMailedTenant(t, apptest.Options{Worker: true, Environ: server.open(t)})
+	p := newMailedTenant(t, mailing(t, apptest.Options{Worker: true, Environ: server.open(t)}))
 	p.votes(t, "voter@example.com", p.post, "en")
 	p.moves(t, p.post, "planned")
 	p.passes(t)
@@ -125,7 +125,7 @@ func TestAnAddressThatTheServerDoesntKnowIsMailedNeverAgainAndOthersAre(t *testi
 		}
 		return nil
 	}}
-	p := newMailedTenant(t, apptest.Options{Worker: true, Environ: server.open(t)})
+	p := newMailedTenant(t, mailing(t, apptest.Options{Worker: true, Environ: server.open(t)}))
 	for _, who := range []string{"gone", "unliked", "full", "fine"} {
 		p.votes(t, who+"@example.com", p.post, "en")
 	}
@@ -135,13 +135,13 @@ func TestAnAddressThatTheServerDoesntKnowIsMailedNeverAgainAndOthersAre(t *testi
 	// A temporary rejection is retried later, and the other e-mails are sent.
 	require.Eventually(t, func() bool {
 		var later bool
-		p.query(t, "SELECT count(*) = 1 AND coalesce(min(due_at) > now() + interval '4 minutes', false) FROM subscriber_mails", &later)
+		p.query(t, "SELECT count(*) = 1 AND coalesce(min(due_at) > now() + interval '4 minutes', false) FROM subscriber_mails WHERE organization_id = $1", &later)
 		return later
 	}, testkit.Wait, testkit.Tick)
 	var suppressed []string
-	p.query(t, `SELECT array_agg(c.email::text) FROM mail_suppressions s JOIN contacts c ON c.email_hash = s.email_hash`, &suppressed)
+	p.query(t, `SELECT array_agg(c.email::text) FROM mail_suppressions s JOIN contacts c ON c.email_hash = s.email_hash WHERE c.organization_id = $1`, &suppressed)
 	require.Equal(t, []string{"gone@example.com"}, suppressed, "a server that doesn't like us says nothing of the mailbox")
-	p.run(t, "UPDATE subscriber_mails SET created_at = now() - interval '73 hours', due_at = now()")
+	p.run(t, "UPDATE subscriber_mails SET created_at = now() - interval '73 hours', due_at = now() WHERE organization_id = $1")
 	p.looks(t)
 	p.isTold(t)
 	require.Len(t, server.seen(), 1)
@@ -157,7 +157,7 @@ func TestAnEmailWaitsUntilTheMailServerAcceptsOurSender(t *testing.T) {
 		}
 		return nil
 	}}
-	p := newMailedTenant(t, apptest.Options{Worker: true, Environ: server.open(t)})
+	p := newMailedTenant(t, mailing(t, apptest.Options{Worker: true, Environ: server.open(t)}))
 	p.votes(t, "voter@example.com", p.post, "en")
 	p.moves(t, p.post, "planned")
 	p.passes(t)
@@ -168,7 +168,7 @@ func TestAnEmailWaitsUntilTheMailServerAcceptsOurSender(t *testing.T) {
 func TestAMailServerIsSentNoMoreASecondThanTheSettingSays(t *testing.T) {
 	t.Parallel()
 	server := &countingMailServer{}
-	p := newMailedTenant(t, apptest.Options{Worker: true, Environ: append(server.open(t), "EARSHOT_MAIL_PER_SECOND=2")})
+	p := newMailedTenant(t, mailing(t, apptest.Options{Worker: true, Environ: append(server.open(t), "EARSHOT_MAIL_PER_SECOND=2")}))
 	for _, who := range []string{"a", "b", "c", "d", "e", "f"} {
 		p.votes(t, who+"@example.com", p.post, "en")
 	}

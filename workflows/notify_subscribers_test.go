@@ -19,7 +19,7 @@ import (
 
 func TestAParticipantGetsOneEmailAboutAllChangesInTenMinutes(t *testing.T) {
 	t.Parallel()
-	p := newMailedTenant(t, apptest.Options{Worker: true})
+	p := newMailedTenant(t, working.Start(t))
 	writer := p.ID(t, "/v1/contacts/identify", fields{"externalUserId": "w", "email": "writer@example.com"})
 	own := p.newPost(t, fields{"title": "Export to CSV", "contactId": writer})
 	p.votes(t, "voter@example.com", p.post, "en")
@@ -65,7 +65,7 @@ func TestAParticipantGetsOneEmailAboutAllChangesInTenMinutes(t *testing.T) {
 
 func TestARevertedStatusOrAnUnavailablePostCausesNoEMail(t *testing.T) {
 	t.Parallel()
-	p := newMailedTenant(t, apptest.Options{Worker: true})
+	p := newMailedTenant(t, working.Start(t))
 	posts := map[string]string{}
 	for _, title := range []string{"back", "merged", "deleted"} {
 		posts[title] = p.newPost(t, fields{"title": title})
@@ -87,7 +87,7 @@ func TestARevertedStatusOrAnUnavailablePostCausesNoEMail(t *testing.T) {
 
 func TestAPersonWithoutConsentOrAfterUnsubscribingIsNeverMailed(t *testing.T) {
 	t.Parallel()
-	p := newMailedTenant(t, apptest.Options{Worker: true})
+	p := newMailedTenant(t, working.Start(t))
 	p.ID(t, "/v1/contacts", fields{"email": "admin@example.com"})
 	p.app.Store.Client().Contact.Create().SetEmail("legacy@example.com").
 		SetEmailHash(contacts.HashEmail(p.app.Config.EmailHashKey, "legacy@example.com")).SetMetadata(json.RawMessage("{}")).
@@ -99,7 +99,7 @@ func TestAPersonWithoutConsentOrAfterUnsubscribingIsNeverMailed(t *testing.T) {
 	// The changes below happen in the middle of the window.
 	id := func(who string) string {
 		var found publicid.Contact
-		p.query(t, "SELECT id FROM contacts WHERE email = '"+who+"@example.com'", &found)
+		p.query(t, "SELECT id FROM contacts WHERE organization_id = $1 AND email = '"+who+"@example.com'", &found)
 		return found.String()
 	}
 	require.Less(t, p.Do(t, http.MethodPost, "/v1/contacts/"+id("erased")+"/erase", fields{}).Status, 300)
@@ -108,7 +108,7 @@ func TestAPersonWithoutConsentOrAfterUnsubscribingIsNeverMailed(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
 	p.run(t, `INSERT INTO subscriptions (id, organization_id, created_at, updated_at, email_hash, status_updates)
-		SELECT gen_random_uuid(), organization_id, now(), now(), email_hash, false FROM contacts WHERE email LIKE 'away@%'
+		SELECT gen_random_uuid(), organization_id, now(), now(), email_hash, false FROM contacts WHERE organization_id = $1 AND email LIKE 'away@%'
 		ON CONFLICT (organization_id, email_hash) DO UPDATE SET status_updates = false`)
 	p.passes(t)
 	p.isTold(t)
@@ -119,7 +119,7 @@ func TestAPersonWithoutConsentOrAfterUnsubscribingIsNeverMailed(t *testing.T) {
 
 func TestSubscribersGetNoEMailUnlessTheOrganizationHasEnabledIt(t *testing.T) {
 	t.Parallel()
-	p := newMailedTenant(t, apptest.Options{Worker: true})
+	p := newMailedTenant(t, working.Start(t))
 	p.votes(t, "voter@example.com", p.post, "en")
 	p.moves(t, p.post, "planned")
 	off := false
@@ -137,7 +137,7 @@ func TestSubscribersGetNoEMailUnlessTheOrganizationHasEnabledIt(t *testing.T) {
 
 func TestSubscribersGetNoEMailWithoutTheOperatorsPermission(t *testing.T) {
 	t.Parallel()
-	p := newMailedTenant(t, apptest.Options{Worker: true})
+	p := newMailedTenant(t, working.Start(t))
 	p.votes(t, "voter@example.com", p.post, "en")
 	p.moves(t, p.post, "planned")
 	off := false
@@ -154,10 +154,10 @@ func TestSubscribersGetNoEMailWithoutTheOperatorsPermission(t *testing.T) {
 
 func TestFirstEMailsToAddressesThatAProgramHasToldAreSentAtARateAndLaterOnesAreNot(t *testing.T) {
 	t.Parallel()
-	p := newMailedTenant(t, apptest.Options{Worker: true})
+	p := newMailedTenant(t, working.Start(t))
 	// 99 other people had their first e-mail within the hour, so one slot is left.
 	p.run(t, `INSERT INTO first_mails (organization_id, email_hash, slot_at)
-		SELECT o.id, uuid_send(gen_random_uuid()), now() FROM organizations o, generate_series(1, 99) WHERE o.id = '`+p.Organization.ID.UUID().String()+`'`)
+		SELECT $1, uuid_send(gen_random_uuid()), now() FROM generate_series(1, 99)`)
 	for _, who := range []string{"ada", "bo", "cy"} {
 		contact := p.ID(t, "/v1/contacts/identify", fields{"externalUserId": who, "email": who + "@example.com"})
 		p.Make(t, http.MethodPost, "/v1/posts/"+p.post+"/votes", fields{"contactId": contact})
@@ -171,21 +171,21 @@ func TestFirstEMailsToAddressesThatAProgramHasToldAreSentAtARateAndLaterOnesAreN
 	require.Contains(t, all, "opted-in@example.com")
 	require.Eventually(t, func() bool {
 		var waiting int
-		p.query(t, "SELECT count(*) FROM subscriber_mails WHERE due_at > now() + interval '59 minutes'", &waiting)
+		p.query(t, "SELECT count(*) FROM subscriber_mails WHERE organization_id = $1 AND due_at > now() + interval '59 minutes'", &waiting)
 		return waiting == 2
 	}, testkit.Wait, testkit.Tick)
 
 	// The first e-mails are now an hour old, and the others a week. An e-mail that waited for its
 	// turn must not expire.
-	p.run(t, "UPDATE first_mails SET slot_at = slot_at - interval '61 minutes'")
-	p.run(t, "UPDATE subscriber_mails SET due_at = now(), created_at = created_at - interval '7 days'")
+	p.run(t, "UPDATE first_mails SET slot_at = slot_at - interval '61 minutes' WHERE organization_id = $1")
+	p.run(t, "UPDATE subscriber_mails SET due_at = now(), created_at = created_at - interval '7 days' WHERE organization_id = $1")
 	p.looks(t)
 	p.isTold(t)
 	require.Len(t, p.letters(t), 4, "nothing is lost")
 
 	// All slots of this hour are taken, and these end-users need none.
 	p.run(t, `INSERT INTO first_mails (organization_id, email_hash, slot_at)
-		SELECT organization_id, uuid_send(gen_random_uuid()), now() FROM first_mails LIMIT 100`)
+		SELECT organization_id, uuid_send(gen_random_uuid()), now() FROM first_mails WHERE organization_id = $1 LIMIT 100`)
 	p.moves(t, p.post, "shipped")
 	p.passes(t)
 	p.isTold(t)
@@ -196,10 +196,10 @@ func TestFirstEMailsToAddressesThatAProgramHasToldAreSentAtARateAndLaterOnesAreN
 
 func TestAFollowerOfTheChangelogIsMailedAboutPublicEntriesOnly(t *testing.T) {
 	t.Parallel()
-	p := newMailedTenant(t, apptest.Options{Worker: true})
+	p := newMailedTenant(t, working.Start(t))
 	p.votes(t, "follower@example.com", p.post, "en")
 	p.votes(t, "voter@example.com", p.post, "en")
-	p.run(t, `UPDATE subscriptions s SET changelog = true FROM contacts c WHERE c.email_hash = s.email_hash AND c.email LIKE 'follower@%'`)
+	p.run(t, `UPDATE subscriptions s SET changelog = true FROM contacts c WHERE c.email_hash = s.email_hash AND c.email LIKE 'follower@%' AND s.organization_id = $1 AND c.organization_id = $1`)
 	quiet := p.ID(t, "/v1/boards", fields{"name": "Quiet", "public": true})
 	p.Make(t, http.MethodPatch, "/v1/boards/"+quiet, fields{"showChangelog": false})
 	now := time.Now().UTC().Format(time.RFC3339)
@@ -219,7 +219,7 @@ func TestAFollowerOfTheChangelogIsMailedAboutPublicEntriesOnly(t *testing.T) {
 
 func TestTenantTextAddsNoElementAndNoHeaderToAnEmail(t *testing.T) {
 	t.Parallel()
-	p := newMailedTenant(t, apptest.Options{Worker: true})
+	p := newMailedTenant(t, working.Start(t))
 	name := "Acme <script>alert(1)</script>\r\nBcc: eve@evil.test"
 	_, err := p.app.Access.ArrangeOrganization(p.Context(t.Context()), access.OrganizationPatch{Name: &name})
 	require.NoError(t, err)
@@ -246,14 +246,14 @@ func TestAWindowThatItsProcessLeftBehindIsToldByTheNext(t *testing.T) {
 	// commit.
 	away := temporal
 	away.HostPort = "127.0.0.1:1"
-	dying := newMailedTenant(t, apptest.Options{DatabaseURL: database, Temporal: &away})
+	dying := newMailedTenant(t, mailing(t, apptest.Options{DatabaseURL: database, Temporal: &away}))
 	dying.votes(t, "ada@example.com", dying.post, "en")
 	dying.votes(t, "bo@example.com", dying.post, "en")
 	dying.moves(t, dying.post, "planned")
-	dying.run(t, "UPDATE subscriber_updates SET created_at = created_at - interval '11 minutes'")
+	dying.run(t, "UPDATE subscriber_updates SET created_at = created_at - interval '11 minutes' WHERE organization_id = $1")
 	dying.app = apptest.Start(t, apptest.Options{
 		DatabaseURL: database, Temporal: &temporal, Worker: true,
-		Environ: []string{"EARSHOT_MAIL_DIR=" + dying.inbox, "EARSHOT_PUBLIC_ORIGIN=" + origin},
+		Environ: []string{"EARSHOT_MAIL_DIR=" + dying.app.Config.MailDir, "EARSHOT_PUBLIC_ORIGIN=" + origin},
 	})
 	dying.isTold(t)
 	all := dying.letters(t)

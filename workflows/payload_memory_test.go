@@ -52,7 +52,7 @@ func TestLargePayloadsToHangingReceiversLeaveMemoryForOtherOrganizations(t *test
 	tier.Slow(t, "fills the memory for payloads while receivers hang")
 	t.Parallel()
 	b := setup(t, apptest.Options{Worker: true})
-	b.swept(t)
+	swept(t, b.app)
 	hanging := &hoard{end: t.Context().Done()}
 	// Each has enough slots for all. On a slow machine, eight changes in 9 s fill the memory.
 	const receivers, changes = 12, 30

@@ -28,7 +28,7 @@ type changelog struct {
 
 func newChangelog(t *testing.T) *changelog {
 	t.Helper()
-	app := apptest.Start(t, apptest.Options{Worker: true})
+	app := working.Start(t)
 	c := &changelog{app.Tenant(t), app, testkit.NewReceiver(t), ""}
 	c.Register(t, c.receiver, "changelog.published")
 	c.path = "/v1/boards/" + c.ID(t, "/v1/boards", map[string]any{"name": "Ideas"}) + "/changelog"

@@ -15,14 +15,14 @@ import (
 // recordDelivery records a delivery whose attempts get the statuses, then 200.
 func recordDelivery(name string, statuses ...int) func(*testing.T) {
 	return func(t *testing.T) {
-		g := newGroup(t, apptest.Options{Worker: true}, statuses)
+		g := newGroup(t, grouping.Start(t), statuses)
 		writeHistory(t, g.app.Temporal, workflows.DeliverWebhooksName, name, g.run)
 	}
 }
 
 // recordGroup records a group whose deliveries end at different attempts.
 func recordGroup(t *testing.T) {
-	g := newGroup(t, apptest.Options{Worker: true},
+	g := newGroup(t, grouping.Start(t),
 		nil, []int{500}, []int{500, 500}, []int{500, 500, 500}, []int{500, 500, 500, 500, 500})
 	writeHistory(t, g.app.Temporal, workflows.DeliverWebhooksName, "group_with_failures", g.run)
 }
@@ -30,7 +30,7 @@ func recordGroup(t *testing.T) {
 // recordUpdate records a group in which an update ends the deliveries that failed at first.
 func recordUpdate(name, update string) func(*testing.T) {
 	return func(t *testing.T) {
-		g := newGroup(t, apptest.Options{Worker: true, Environ: []string{hours}}, []int{500}, []int{500}, nil)
+		g := newGroup(t, patient.Start(t), []int{500}, []int{500}, nil)
 		g.waits(t, g.run, 2)
 		g.update(t, g.run, update, g.deliveries[0])
 		g.update(t, g.run, update)
@@ -39,7 +39,7 @@ func recordUpdate(name, update string) func(*testing.T) {
 }
 
 func recordCanceled(t *testing.T) {
-	g := newGroup(t, apptest.Options{Worker: true, Environ: []string{hours}}, []int{500}, nil)
+	g := newGroup(t, patient.Start(t), []int{500}, nil)
 	g.waits(t, g.run, 2)
 	require.NoError(t, g.app.Temporal.CancelWorkflow(t.Context(), g.run, ""))
 	writeHistory(t, g.app.Temporal, workflows.DeliverWebhooksName, "canceled", g.run)
@@ -49,7 +49,7 @@ func recordCanceled(t *testing.T) {
 // end once more.
 func recordReset(t *testing.T) {
 	dead := []int{500, 500, 500, 500, 500}
-	g := newGroup(t, apptest.Options{Worker: true}, append(append(dead, dead...), 500), nil)
+	g := newGroup(t, grouping.Start(t), append(append(dead, dead...), 500), nil)
 	for range 2 {
 		require.Error(t, g.over(t, g.run))
 		g.reset(t, g.run, -1)
@@ -60,7 +60,7 @@ func recordReset(t *testing.T) {
 // recordSweep records a sweep without findings, and one that gives up the delivery of a terminated
 // run.
 func recordSweep(t *testing.T) {
-	g := newGroup(t, apptest.Options{Worker: true, Environ: []string{hours}}, []int{500})
+	g := newGroup(t, alone(t, apptest.Options{Worker: true, Environ: []string{hours}}), []int{500})
 	g.waits(t, g.run, 2)
 	g.recordSweep(t, "nothing_to_do", 0)
 	require.NoError(t, g.app.Temporal.TerminateWorkflow(t.Context(), g.run, "", "a test"))
@@ -70,7 +70,7 @@ func recordSweep(t *testing.T) {
 
 // recordLongSweep records a sweep with more deliveries than one activity handles.
 func recordLongSweep(t *testing.T) {
-	g := newGroup(t, apptest.Options{Worker: true, Environ: []string{hours}}, []int{500})
+	g := newGroup(t, alone(t, apptest.Options{Worker: true, Environ: []string{hours}}), []int{500})
 	g.waits(t, g.run, 2)
 	_, err := g.app.Pool.Exec(t.Context(), `INSERT INTO deliveries (id, organization_id, webhook_id, event_id, event_type, created_at,
 		next_attempt_at, workflow_id) SELECT gen_random_uuid(), organization_id, webhook_id, event_id, event_type, created_at,
@@ -81,7 +81,7 @@ func recordLongSweep(t *testing.T) {
 
 // recordFailedPart records a sweep with two parts that fail.
 func recordFailedPart(t *testing.T) {
-	g := newGroup(t, apptest.Options{Worker: true}, nil)
+	g := newGroup(t, alone(t, apptest.Options{Worker: true}), nil)
 	_, err := g.app.Pool.Exec(t.Context(), "ALTER TABLE recoveries RENAME TO away; ALTER TABLE interactions RENAME TO far_away")
 	require.NoError(t, err)
 	run := g.startSweep(t)

@@ -10,7 +10,6 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"earshot/internal/publicid"
-	"earshot/internal/testkit/apptest"
 	"earshot/workflows"
 )
 
@@ -26,7 +25,7 @@ func (b *bundle) replay(t *testing.T, input ...any) (run client.WorkflowRun, mad
 
 func TestAnOperatorReplaysADeliveryByItsID(t *testing.T) {
 	t.Parallel()
-	b := setup(t, apptest.Options{Worker: true})
+	b := newBundle(t, working.Start(t))
 	b.post(t)
 	first := b.receiver.Await(t, 1)[0]
 	b.delivery(t, "succeeded")
@@ -45,7 +44,7 @@ func TestAnOperatorReplaysADeliveryByItsID(t *testing.T) {
 
 func TestAnImpossibleReplayFailsAtOnceWithItsReason(t *testing.T) {
 	t.Parallel()
-	b := setup(t, apptest.Options{Worker: true})
+	b := newBundle(t, working.Start(t))
 	b.post(t)
 	id, _ := b.delivery(t, "succeeded")["id"].(string)
 	hook := "/v1/webhooks/" + b.webhook
@@ -73,7 +72,7 @@ func TestAnImpossibleReplayFailsAtOnceWithItsReason(t *testing.T) {
 
 func TestAReplayOfSomethingThatIsNoTextFailsAtOnce(t *testing.T) {
 	t.Parallel()
-	b := setup(t, apptest.Options{Worker: true})
+	b := newBundle(t, working.Start(t))
 	for _, input := range [][]any{{42}, {map[string]any{"delivery": "dlv_1"}}, {}} {
 		_, _, err := b.replay(t, input...)
 		require.Error(t, err)

@@ -30,7 +30,6 @@ import (
 	"earshot/internal/publicid"
 	"earshot/internal/telemetry"
 	"earshot/internal/testkit"
-	"earshot/internal/testkit/apptest"
 	"earshot/worker"
 	"earshot/workflows"
 )
@@ -152,7 +151,7 @@ func TestRecord(t *testing.T) {
 }
 
 func recordRetention(t *testing.T) {
-	b := setup(t, apptest.Options{Worker: true})
+	b := newBundle(t, working.Start(t))
 	run, err := b.app.Temporal.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
 		ID: publicid.NewDelivery().String(), TaskQueue: workflows.MainQueue,
 	}, workflows.RemoveExpiredName)
@@ -201,7 +200,7 @@ func recordRecovery(t *testing.T) {
 
 // recordReplay records a successful replay and a rejected one.
 func recordReplay(t *testing.T) {
-	b := setup(t, apptest.Options{Worker: true})
+	b := newBundle(t, working.Start(t))
 	b.post(t)
 	id := fmt.Sprint(b.delivery(t, "succeeded")["id"])
 	run, _, err := b.replay(t, id)
@@ -250,7 +249,7 @@ func writeRun(t *testing.T, c client.Client, workflowName, name, id, run string)
 
 // recordSubscribers records a run that waits for its window and sends an e-mail.
 func recordSubscribers(t *testing.T) {
-	p := newMailedTenant(t, apptest.Options{Worker: true})
+	p := newMailedTenant(t, working.Start(t))
 	p.votes(t, "voter@example.com", p.post, "en")
 	p.moves(t, p.post, "planned")
 	id := p.Organization.ID.String()
@@ -265,7 +264,7 @@ func recordSubscribers(t *testing.T) {
 
 // recordConfirmation records a link that is used, and one that expires.
 func recordConfirmation(t *testing.T) {
-	b := newBallot(t, apptest.Options{Worker: true})
+	b := newBallot(t, working.Start(t))
 	id := b.vote(t)
 	b.waits(t, b.app.Temporal, id)
 	require.NoError(t, b.confirm(t, b.token(t, id)))
@@ -276,7 +275,7 @@ func recordConfirmation(t *testing.T) {
 	b.token(t, id)
 	b.waits(t, b.app.Temporal, id)
 	var n int
-	b.query(t, "WITH o AS (UPDATE interactions SET expires_at = now() RETURNING 1) SELECT count(*) FROM o", &n)
+	b.query(t, "WITH o AS (UPDATE interactions SET expires_at = now() WHERE organization_id = $1 RETURNING 1) SELECT count(*) FROM o", &n)
 	require.NoError(t, b.app.Temporal.SignalWorkflow(t.Context(), id, "", workflows.ConfirmedSignal, nil))
 	b.ends(t, id)
 	writeHistory(t, b.app.Temporal, workflows.ConfirmInteractionName, "over", id)

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"earshot/internal/publicid"
 	"earshot/internal/testkit"
 	"earshot/internal/testkit/apptest"
 )
@@ -72,7 +73,7 @@ func TestAThrottledWebhookGetsNoMoreThanItsLimitFromTwoWorkersAndEverythingOnce(
 
 func TestThrottledDeliveriesArriveWhenTheThrottleIsRemoved(t *testing.T) {
 	t.Parallel()
-	b := setup(t, apptest.Options{Worker: true})
+	b := newBundle(t, working.Start(t))
 	b.tenant.Patch(t, "/v1/webhooks/"+b.webhook, map[string]any{"maxPerSecond": 1})
 	const events = 8
 	for range events {
@@ -91,11 +92,12 @@ func TestThrottledDeliveriesArriveWhenTheThrottleIsRemoved(t *testing.T) {
 
 func TestANewDeliverySkipsTheLineAfterTheThrottleIsRemoved(t *testing.T) {
 	t.Parallel()
-	b := setup(t, apptest.Options{Worker: true})
+	b := newBundle(t, working.Start(t))
 	b.tenant.Patch(t, "/v1/webhooks/"+b.webhook, map[string]any{"maxPerSecond": 1})
 	b.post(t)
 	b.receiver.Await(t, 1)
-	_, err := b.app.Pool.Exec(t.Context(), "UPDATE webhook_throttles SET line_until = now() + interval '5 minutes'")
+	_, err := b.app.Pool.Exec(t.Context(), "UPDATE webhook_throttles SET line_until = now() + interval '5 minutes' WHERE webhook_id = $1",
+		publicid.Read[publicid.Webhook](b.webhook).UUID())
 	require.NoError(t, err)
 	const waits = "attempt_count = 0 AND next_attempt_at > now() + interval '1 minute' AND workflow_id IS NOT NULL"
 	b.post(t)

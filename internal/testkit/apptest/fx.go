@@ -39,6 +39,7 @@ import (
 	"earshot/internal/send"
 	"earshot/internal/telemetry"
 	"earshot/internal/testkit"
+	"earshot/workflows"
 )
 
 // App is the running service.
@@ -95,7 +96,7 @@ func PatientSender(c config.Config) *send.Sender {
 	return send.New(send.Options{AllowCIDRs: c.WebhookAllowCIDRs, DenyCIDRs: c.WebhookDenyCIDRs, AllowHTTP: c.WebhookAllowHTTP, Timeout: time.Minute})
 }
 
-// shareable reports whether the options permit the shared service.
+// shareable reports whether the options permit the service that all tests without options share.
 func (o Options) shareable() bool {
 	return !o.Worker && !o.Alone && o.Environ == nil && o.Checks == nil && o.Traces == nil && o.Logs == nil &&
 		o.Temporal == nil && o.DatabaseURL == "" && o.Limits == nil && o.Into == nil && o.Decorate == nil
@@ -137,27 +138,45 @@ func Main(m *testing.M, with ...Edge) {
 	os.Exit(testkit.Run(runner{m}))
 }
 
-// runner stops the shared service after the tests.
+// runner stops the shared services after the tests.
 type runner struct{ m *testing.M }
 
 func (r runner) Run() int {
 	code := r.m.Run()
-	if shared.stop != nil {
-		shared.stop()
-	}
-	if code != 0 {
-		_, _ = os.Stderr.WriteString("the log of the shared service:\n" + shared.logs.String())
+	for _, s := range started.all {
+		if s.stop != nil {
+			s.stop()
+		}
+		if code != 0 {
+			_, _ = os.Stderr.WriteString("the log of a shared service:\n" + s.logs.String())
+		}
 	}
 	return code
 }
 
-// shared is the service of all tests without options.
-var shared struct {
+// Shared is a service that several tests of a package share, with the same options. Each test uses its own
+// organization and sees no data of others. A service of its own costs a test half a second of processor time.
+type Shared struct {
+	// Worker and Environ are those of Options.
+	Worker  bool
+	Environ []string
+	// Mails gives the service a directory for e-mails: Config.MailDir of the App.
+	Mails bool
+
 	once sync.Once
 	app  *App
 	err  error
 	stop func()
 	logs testkit.Logs
+}
+
+// plain is the service of all tests without options.
+var plain Shared
+
+// started has the shared services that Main stops.
+var started struct {
+	sync.Mutex
+	all []*Shared
 }
 
 // Start runs the service, built from the same modules as the program, and stops it when the test
@@ -167,7 +186,7 @@ var shared struct {
 func Start(t testing.TB, o Options) *App {
 	t.Helper()
 	if o.shareable() {
-		return share(t)
+		return plain.Start(t)
 	}
 	var databaseURL string
 	if o.DatabaseURL == "" {
@@ -191,42 +210,80 @@ func Start(t testing.TB, o Options) *App {
 	return a
 }
 
-// share returns the shared service. The first test starts it.
-func share(t testing.TB) *App {
+// Start returns the shared service. The first test starts it, and Main stops it.
+func (s *Shared) Start(t testing.TB) *App {
 	t.Helper()
-	shared.once.Do(func() {
-		ctx := context.Background()
-		url, err := testkit.NewDatabase(ctx)
-		if err != nil {
-			shared.err = err
-			return
-		}
-		namespace, giveBack, err := testkit.LeaseNamespace(ctx)
-		if err != nil {
-			shared.err = err
-			return
-		}
-		a, stop, err := start(ctx, Options{
-			DatabaseURL: url, Temporal: &namespace, Logs: shared.logs.Warnings(),
-			// The shared service runs more tests at the same time than others.
-			Environ: []string{"EARSHOT_DATABASE_MAX_CONNS=16"},
-		})
-		if err != nil {
-			shared.err = err
-			return
-		}
-		shared.app = a
-		shared.stop = func() {
-			if err := stop(); err != nil {
-				_, _ = os.Stderr.WriteString("stop the shared service: " + err.Error() + "\n")
-			}
-			giveBack()
-		}
+	s.once.Do(func() {
+		s.err = s.start(context.Background())
+		started.Lock()
+		defer started.Unlock()
+		started.all = append(started.all, s)
 	})
-	require.NoError(t, shared.err, "start the shared service")
-	a := *shared.app
+	require.NoError(t, s.err, "start the shared service")
+	a := *s.app
 	a.began = time.Now()
 	return &a
+}
+
+func (s *Shared) start(ctx context.Context) error {
+	url, err := testkit.NewDatabase(ctx)
+	if err != nil {
+		return err
+	}
+	namespace, giveBack, err := testkit.LeaseNamespace(ctx)
+	if err != nil {
+		return err
+	}
+	// A shared service runs more tests at the same time than others.
+	environ := append([]string{"EARSHOT_DATABASE_MAX_CONNS=16"}, s.Environ...)
+	var mails string
+	if s.Mails {
+		if mails, err = os.MkdirTemp("", "earshot-mails-"); err != nil {
+			return errors.Wrap(err, "make a directory for e-mails")
+		}
+		environ = append(environ, config.MailDir+"="+mails)
+	}
+	a, stop, err := start(ctx, Options{
+		DatabaseURL: url, Temporal: &namespace, Logs: s.logs.Warnings(), Worker: s.Worker, Environ: environ,
+	})
+	if err != nil {
+		return err
+	}
+	s.app = a
+	if s.Worker {
+		// The sweep at the start could start a run for a delivery that a test has just made.
+		if err := a.awaitSweep(ctx); err != nil {
+			return err
+		}
+	}
+	s.stop = func() {
+		if err := errors.Join(stop(), os.RemoveAll(mails)); err != nil {
+			_, _ = os.Stderr.WriteString("stop a shared service: " + err.Error() + "\n")
+		}
+		giveBack()
+	}
+	return nil
+}
+
+// awaitSweep returns when the service has finished the sweep at its start.
+func (a *App) awaitSweep(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, testkit.Wait)
+	defer cancel()
+	query := a.Since("WorkflowId = '" + workflows.SweepSchedule + "-at-start' AND ExecutionStatus = 'Completed'")
+	for {
+		answer, err := a.Temporal.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{Query: query})
+		if err != nil {
+			return errors.Wrap(err, "wait for the sweep at the start")
+		}
+		if answer.GetCount() > 0 {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return errors.New("the sweep at the start has no end")
+		case <-time.After(testkit.Tick):
+		}
+	}
 }
 
 // settings returns the settings of a test's service. The last value of a name counts.
