@@ -24,10 +24,12 @@ import (
 
 type object = map[string]any
 
-// stage is an organization with a post on a public board.
+// stage is an organization with a post on a public board, and a visitor. The limits of a mailbox hold in all
+// organizations together, so each visitor has an own address.
 type stage struct {
 	*apptest.Tenant
 	*publicactions.Service
+	quentin publicactions.Sender
 	board publicid.Board
 	post  publicid.Post
 	ctx   context.Context
@@ -35,17 +37,24 @@ type stage struct {
 
 func newStage(t *testing.T) *stage {
 	t.Helper()
-	return newStageWith(t)
+	return stageIn(t, apptest.Start(t, apptest.Options{}))
 }
 
-// newStageWith is newStage with additional settings.
-func newStageWith(t *testing.T, environ ...string) *stage {
+// newStageAlone is newStage with a service of its own. It is for tests that use up the limit of a network or
+// mailbox, end connections, or look at all organizations.
+func newStageAlone(t *testing.T) *stage {
 	t.Helper()
-	n := apptest.Start(t, apptest.Options{Alone: true, Environ: environ}).Tenant(t)
+	return stageIn(t, apptest.Start(t, apptest.Options{Alone: true}))
+}
+
+func stageIn(t *testing.T, app *apptest.App) *stage {
+	t.Helper()
+	n := app.Tenant(t)
 	board := n.ID(t, "/v1/boards", object{"name": "Ideas", "public": true})
 	post := publicid.Read[publicid.Post](n.ID(t, "/v1/boards/"+board+"/posts", object{"title": "Dark mode"}))
 	ctx := change.WithCaller(t.Context(), &change.Caller{Organization: n.Organization})
-	return &stage{n, n.App.PublicActions, publicid.Read[publicid.Board](board), post, ctx}
+	quentin := publicactions.Sender{Email: "quentin@" + n.Organization.ID.UUID().String() + ".example.com", Name: "Quentin"}
+	return &stage{n, n.App.PublicActions, quentin, publicid.Read[publicid.Board](board), post, ctx}
 }
 
 func (s *stage) ask(t *testing.T, email string) (token string) {
@@ -53,7 +62,7 @@ func (s *stage) ask(t *testing.T, email string) (token string) {
 	require.NoError(t, s.Ask(s.ctx, publicactions.Sender{Email: email, Name: "Quentin"}, publicactions.Wanted{Kind: publicactions.Vote, Post: s.post},
 		publicactions.Mailing{Subject: "Confirm", Text: "Open {link} please", Page: "https://feedback.example.com/confirm"}))
 	var id publicid.Interaction
-	s.query(t, "SELECT id FROM interactions ORDER BY id DESC LIMIT 1", &id)
+	s.query(t, "SELECT id FROM interactions WHERE organization_id = $1 ORDER BY id DESC LIMIT 1", &id)
 	return s.token(t, id)
 }
 
@@ -70,25 +79,26 @@ func (s *stage) token(t *testing.T, id publicid.Interaction) string {
 	return found[1]
 }
 
+// query reads one row. $1 is the organization.
 func (s *stage) query(t *testing.T, sql string, into ...any) {
 	t.Helper()
-	require.NoError(t, s.App.Pool.QueryRow(t.Context(), sql).Scan(into...))
+	require.NoError(t, s.App.Pool.QueryRow(t.Context(), sql, s.Organization.ID.UUID()).Scan(into...))
 }
 
 func TestAPendingInteractionHasNoAddressAndNoTokenInTheClear(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	token := s.ask(t, "quentin@example.com")
+	token := s.ask(t, s.quentin.Email)
 	var row, content string
-	s.query(t, "SELECT i::text, encode(content_sealed, 'escape') FROM interactions i", &row, &content)
+	s.query(t, "SELECT i::text, encode(content_sealed, 'escape') FROM interactions i WHERE organization_id = $1", &row, &content)
 	for _, secret := range []string{"uentin", "example.com", token} {
 		require.NotContains(t, row+content, secret)
 	}
 	var id publicid.Interaction
-	s.query(t, "SELECT id FROM interactions", &id)
+	s.query(t, "SELECT id FROM interactions WHERE organization_id = $1", &id)
 	letter, err := s.Letter(t.Context(), id)
 	require.NoError(t, err)
-	require.Equal(t, "quentin@example.com", letter.To.Address)
+	require.Equal(t, s.quentin.Email, letter.To.Address)
 	require.Empty(t, letter.To.Name)
 	require.Equal(t, "Open https://feedback.example.com/confirm?token="+token+" please", letter.Text)
 	again, err := s.Letter(t.Context(), id)
@@ -99,7 +109,7 @@ func TestAPendingInteractionHasNoAddressAndNoTokenInTheClear(t *testing.T) {
 func TestALinkCountsOnceHoweverManyUseItAtOnce(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	token := s.ask(t, "quentin@example.com")
+	token := s.ask(t, s.quentin.Email)
 	var counted, gone atomic.Int32
 	var all sync.WaitGroup
 	for range 8 {
@@ -116,26 +126,26 @@ func TestALinkCountsOnceHoweverManyUseItAtOnce(t *testing.T) {
 	require.EqualValues(t, 1, counted.Load())
 	require.EqualValues(t, 7, gone.Load())
 	var votes, count int
-	s.query(t, "SELECT (SELECT count(*) FROM votes), (SELECT vote_count FROM posts)", &votes, &count)
+	s.query(t, "SELECT (SELECT count(*) FROM votes WHERE organization_id = $1), (SELECT vote_count FROM posts WHERE organization_id = $1)", &votes, &count)
 	require.Equal(t, []int{1, 1}, []int{votes, count})
 }
 
 func TestALinkStaysValidAfterAFailedConfirmation(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	token := s.ask(t, "quentin@example.com")
-	s.query(t, "UPDATE boards SET public = false RETURNING id", new(publicid.Board))
+	token := s.ask(t, s.quentin.Email)
+	s.query(t, "UPDATE boards SET public = false WHERE organization_id = $1 RETURNING id", new(publicid.Board))
 	_, err := s.Confirm(s.ctx, token, theirs, false, "en")
 	require.True(t, problem.Is(err, problem.NotFound), err)
-	s.query(t, "UPDATE boards SET public = true RETURNING id", new(publicid.Board))
+	s.query(t, "UPDATE boards SET public = true WHERE organization_id = $1 RETURNING id", new(publicid.Board))
 	_, err = s.Confirm(s.ctx, token, theirs, false, "en")
 	require.NoError(t, err)
 }
 
 func TestAConfirmationThatIsCutOffBeforeItsCommitHasChangedNothing(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
-	token := s.ask(t, "quentin@example.com")
+	s := newStageAlone(t)
+	token := s.ask(t, s.quentin.Email)
 	c, err := pgx.Connect(t.Context(), s.App.Config.DatabaseURL)
 	require.NoError(t, err)
 	defer func() { _ = c.Close(context.Background()) }()
@@ -156,7 +166,7 @@ func TestAConfirmationThatIsCutOffBeforeItsCommitHasChangedNothing(t *testing.T)
 	require.Error(t, <-done)
 	require.NoError(t, tx.Rollback(t.Context()))
 	var left, votes int
-	s.query(t, "SELECT (SELECT count(*) FROM interactions), (SELECT count(*) FROM votes)", &left, &votes)
+	s.query(t, "SELECT (SELECT count(*) FROM interactions WHERE organization_id = $1), (SELECT count(*) FROM votes WHERE organization_id = $1)", &left, &votes)
 	require.Equal(t, []int{1, 0}, []int{left, votes})
 	_, err = s.Confirm(s.ctx, token, theirs, false, "en")
 	require.NoError(t, err)
@@ -195,7 +205,7 @@ func TestTheStampOfAFormTellsItsAge(t *testing.T) {
 
 func TestLimitsHoldInAllProcessesTogether(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newStageAlone(t)
 	another := apptest.Start(t, apptest.Options{DatabaseURL: s.App.Config.DatabaseURL})
 	here, there := netip.MustParsePrefix("203.0.113.7/32"), netip.MustParsePrefix("2001:db8::/64")
 	var granted atomic.Int32
@@ -219,7 +229,7 @@ func TestLimitsHoldInAllProcessesTogether(t *testing.T) {
 
 func TestTheSweepFindsEveryInteractionThatIsDuePageByPage(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newStageAlone(t)
 	found := map[string]bool{}
 	for _, who := range []string{"ada", "bo", "cy"} {
 		s.ask(t, who+"@example.com")

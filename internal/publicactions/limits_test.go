@@ -25,7 +25,7 @@ func (s *stage) letters(t *testing.T, from netip.Prefix, spellings ...string) (s
 			publicactions.Wanted{Kind: publicactions.Vote, Post: s.post},
 			publicactions.Mailing{Subject: "Confirm", Text: "Open {link} please", Page: "https://feedback.example.com/confirm"}))
 		var id publicid.Interaction
-		s.query(t, "SELECT id FROM interactions ORDER BY id DESC LIMIT 1", &id)
+		s.query(t, "SELECT id FROM interactions WHERE organization_id = $1 ORDER BY id DESC LIMIT 1", &id)
 		letter, err := s.Letter(t.Context(), id)
 		require.NoError(t, err)
 		if letter != nil {
@@ -37,7 +37,7 @@ func (s *stage) letters(t *testing.T, from netip.Prefix, spellings ...string) (s
 
 func TestAMailboxGetsSixLinksAnHourHoweverItsAddressIsSpelled(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newStageAlone(t)
 	sent := 0
 	for i, email := range []string{
 		"abcd@gmail.com", "a.bcd@gmail.com", "ab.cd@gmail.com", "abc.d@gmail.com", "a.b.cd@gmail.com", "a.b.c.d@gmail.com",
@@ -50,21 +50,21 @@ func TestAMailboxGetsSixLinksAnHourHoweverItsAddressIsSpelled(t *testing.T) {
 
 func TestAStrangerDoesntKeepAPersonFromGettingALink(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newStageAlone(t)
 	const address = "quentin@example.com"
 	require.Equal(t, 4, s.letters(t, theirs, address, address, address, address, address, address, address, address))
 	require.Equal(t, 1, s.letters(t, ours, address, address, address), "of what is kept for others, each network gets one")
 	require.Equal(t, 1, s.letters(t, netip.MustParsePrefix("2001:db8:1:200::/64"), address))
 	require.Zero(t, s.letters(t, netip.MustParsePrefix("192.0.2.1/32"), address), "six in all")
 	var left int
-	s.query(t, "SELECT count(*) FROM interactions", &left)
+	s.query(t, "SELECT count(*) FROM interactions WHERE organization_id = $1", &left)
 	require.Equal(t, 6, left, "what was too much is gone with the look at it")
 	require.Equal(t, 1, s.letters(t, ours, "another@example.com"), "another mailbox")
 }
 
 func TestNetworksOfOneHomeAreOne(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newStageAlone(t)
 	const address = "quentin@example.com"
 	sent := 0
 	for _, from := range []string{"2001:db8::/64", "2001:db8:0:1::/64", "2001:db8:0:2::/64", "2001:db8:0:ff::/64", "2001:db8:0:3::/64"} {
@@ -75,7 +75,7 @@ func TestNetworksOfOneHomeAreOne(t *testing.T) {
 
 func TestTheKnownBrowsersOfANetworkShareALimit(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newStageAlone(t)
 	retract := func(from netip.Prefix, i int) error {
 		return s.Retract(s.ctx, publicactions.Sender{Email: fmt.Sprintf("person%d@example.com", i), Name: "Person", From: from}, s.post)
 	}

@@ -22,7 +22,8 @@ func (s *stage) votes(t *testing.T, email string, on publicid.Post) {
 func (s *stage) count(t *testing.T, on publicid.Post) int {
 	t.Helper()
 	var counted, rows int
-	s.query(t, `SELECT vote_count, (SELECT count(*) FROM votes v WHERE v.post_id = p.id) FROM posts p WHERE id = '`+on.UUID().String()+`'`,
+	s.query(t, `SELECT vote_count, (SELECT count(*) FROM votes v WHERE v.post_id = p.id) FROM posts p
+		WHERE organization_id = $1 AND id = '`+on.UUID().String()+`'`,
 		&counted, &rows)
 	require.Equal(t, rows, counted)
 	return rows
@@ -56,7 +57,7 @@ func TestAVoteThatWasCastBeforeMailboxesWereKnownStaysAndCounts(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.votes(t, "a.b@gmail.com", s.post)
-	s.query(t, "WITH gone AS (DELETE FROM address_spellings RETURNING 1) SELECT count(*) FROM gone", new(int))
+	s.query(t, "WITH gone AS (DELETE FROM address_spellings WHERE organization_id = $1 RETURNING 1) SELECT count(*) FROM gone", new(int))
 	post := s.App.Store.Client().Post.GetX(s.Context(t.Context()), s.post)
 	voted, err := s.HasVoted(s.ctx, publicactions.Sender{Email: "a.b@gmail.com"}, post)
 	require.NoError(t, err)

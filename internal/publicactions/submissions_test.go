@@ -15,21 +15,24 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"earshot/internal/change"
 	"earshot/internal/problem"
 	"earshot/internal/publicactions"
 	"earshot/internal/publicid"
 	"earshot/internal/seal"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 	"earshot/internal/webhooks"
 )
-
-var quentin = publicactions.Sender{Email: "quentin@example.com", Name: "Quentin"}
 
 // moderated returns a stage with a moderated board.
 func moderated(t *testing.T) *stage {
 	t.Helper()
-	s := newStage(t)
+	return moderatedIn(t, newStage(t))
+}
+
+// moderatedIn makes the stage's board moderated.
+func moderatedIn(t *testing.T, s *stage) *stage {
+	t.Helper()
 	s.Patch(t, "/v1/boards/"+s.board.String(), object{"moderated": true})
 	return s
 }
@@ -42,7 +45,7 @@ func (s *stage) writes(t *testing.T, w publicactions.Wanted) *publicactions.Done
 	} else {
 		w.Post = s.post
 	}
-	done, err := s.Act(s.ctx, quentin, w, "")
+	done, err := s.Act(s.ctx, s.quentin, w, "")
 	require.NoError(t, err)
 	return done
 }
@@ -52,7 +55,7 @@ func (s *stage) comments(t *testing.T, text string) publicid.Submission {
 	t.Helper()
 	require.True(t, s.writes(t, publicactions.Wanted{Kind: publicactions.Comment, Text: text}).Waits)
 	var id publicid.Submission
-	s.query(t, "SELECT id FROM submissions ORDER BY id DESC LIMIT 1", &id)
+	s.query(t, "SELECT id FROM submissions WHERE organization_id = $1 ORDER BY id DESC LIMIT 1", &id)
 	return id
 }
 
@@ -92,7 +95,8 @@ func TestAModeratedSubmissionAppearsOnlyInTheQueueUntilItsApproval(t *testing.T)
 	require.True(t, s.writes(t, publicactions.Wanted{Kind: publicactions.Comment, Text: "And purple here"}).Waits)
 	require.Equal(t, before, s.everything(t), "the same bytes everywhere, counts and contacts too")
 	var guests, contacts int
-	s.query(t, "SELECT (SELECT count(*) FROM users WHERE kind = 'guest'), (SELECT count(*) FROM contacts)", &guests, &contacts)
+	s.query(t, `SELECT (SELECT count(*) FROM users WHERE organization_id = $1 AND kind = 'guest'),
+		(SELECT count(*) FROM contacts WHERE organization_id = $1)`, &guests, &contacts)
 	require.Equal(t, []int{0, 0}, []int{guests, contacts})
 
 	waiting := s.queue(t, "?boardId="+s.board.String())
@@ -119,7 +123,7 @@ func TestAModeratedSubmissionAppearsOnlyInTheQueueUntilItsApproval(t *testing.T)
 	require.Equal(t, "1", fmt.Sprint(s.Get(t, "/v1/posts/"+s.post.String())["commentCount"]))
 	require.Contains(t, s.everything(t), "And purple here")
 	contact := s.Do(t, http.MethodGet, "/v1/contacts", nil).Body["data"].([]any)[0].(object)
-	require.Equal(t, []any{quentin.Email, "Quentin", "public_post", "public_interaction_opt_in"},
+	require.Equal(t, []any{s.quentin.Email, "Quentin", "public_post", "public_interaction_opt_in"},
 		[]any{contact["email"], contact["name"], contact["source"], contact["consentBasis"]})
 }
 
@@ -136,10 +140,10 @@ func TestVotesAndTextsOfTheOrganizationSkipModeration(t *testing.T) {
 func TestAPendingSubmissionUsesUpItsConfirmationLink(t *testing.T) {
 	t.Parallel()
 	s := moderated(t)
-	require.NoError(t, s.Ask(s.ctx, quentin, publicactions.Wanted{Kind: publicactions.Comment, Post: s.post, Text: "Me too"},
+	require.NoError(t, s.Ask(s.ctx, s.quentin, publicactions.Wanted{Kind: publicactions.Comment, Post: s.post, Text: "Me too"},
 		publicactions.Mailing{Subject: "Confirm", Text: "Open {link} please", Page: "https://feedback.example.com/confirm"}))
 	var id publicid.Interaction
-	s.query(t, "SELECT id FROM interactions", &id)
+	s.query(t, "SELECT id FROM interactions WHERE organization_id = $1", &id)
 	token := s.token(t, id)
 	done, err := s.Confirm(s.ctx, token, theirs, false, "en")
 	require.NoError(t, err)
@@ -156,7 +160,8 @@ func TestASubmissionKeepsPersonalDataSealedAndOnlyAfterConsent(t *testing.T) {
 	s.writes(t, publicactions.Wanted{Kind: publicactions.Comment, Text: "And me", OptIn: true})
 	var rows, sealed string
 	var people int
-	s.query(t, `SELECT string_agg(s::text, ' '), string_agg(encode(person_sealed, 'escape'), ' '), count(person_sealed) FROM submissions s`, &rows, &sealed, &people)
+	s.query(t, `SELECT string_agg(s::text, ' '), string_agg(encode(person_sealed, 'escape'), ' '), count(person_sealed)
+		FROM submissions s WHERE organization_id = $1`, &rows, &sealed, &people)
 	require.Equal(t, 1, people)
 	for _, secret := range []string{"uentin", "example.com"} {
 		require.NotContains(t, rows+sealed, secret)
@@ -187,14 +192,15 @@ func TestOnlyOneOfSeveralConcurrentDecisionsOnASubmissionSucceeds(t *testing.T) 
 	require.EqualValues(t, 1, done.Load())
 	require.EqualValues(t, 7, gone.Load())
 	var comments, count, events, lines int
-	s.query(t, `SELECT (SELECT count(*) FROM comments), (SELECT comment_count FROM posts), (SELECT count(*) FROM events WHERE type = 'comment.created'),
-		(SELECT count(*) FROM audit_entries WHERE action IN ('approveSubmission', 'rejectSubmission'))`, &comments, &count, &events, &lines)
+	s.query(t, `SELECT (SELECT count(*) FROM comments WHERE organization_id = $1), (SELECT comment_count FROM posts WHERE organization_id = $1),
+		(SELECT count(*) FROM events WHERE organization_id = $1 AND type = 'comment.created'),
+		(SELECT count(*) FROM audit_entries WHERE organization_id = $1 AND action IN ('approveSubmission', 'rejectSubmission'))`, &comments, &count, &events, &lines)
 	require.Equal(t, []int{comments, comments, 1}, []int{count, events, lines})
 }
 
 func TestAnApprovalThatIsCutOffBeforeItsCommitHasChangedNothing(t *testing.T) {
 	t.Parallel()
-	s := moderated(t)
+	s := moderatedIn(t, newStageAlone(t))
 	id := s.comments(t, "Me too")
 	c, err := pgx.Connect(t.Context(), s.App.Config.DatabaseURL)
 	require.NoError(t, err)
@@ -216,7 +222,8 @@ func TestAnApprovalThatIsCutOffBeforeItsCommitHasChangedNothing(t *testing.T) {
 	require.GreaterOrEqual(t, <-done, http.StatusInternalServerError)
 	require.NoError(t, tx.Rollback(t.Context()))
 	var left, comments, events int
-	s.query(t, `SELECT (SELECT count(*) FROM submissions), (SELECT count(*) FROM comments), (SELECT count(*) FROM events WHERE type = 'comment.created')`,
+	s.query(t, `SELECT (SELECT count(*) FROM submissions WHERE organization_id = $1), (SELECT count(*) FROM comments WHERE organization_id = $1),
+		(SELECT count(*) FROM events WHERE organization_id = $1 AND type = 'comment.created')`,
 		&left, &comments, &events)
 	require.Equal(t, []int{1, 0, 0}, []int{left, comments, events})
 	s.Make(t, http.MethodPost, "/v1/submissions/"+id.String()+"/approve", nil)
@@ -224,7 +231,7 @@ func TestAnApprovalThatIsCutOffBeforeItsCommitHasChangedNothing(t *testing.T) {
 
 func TestABoardThatBecomesPrivateWhileAnActionWaitsForItsPostTakesNothing(t *testing.T) {
 	t.Parallel()
-	s := moderated(t)
+	s := moderatedIn(t, newStageAlone(t))
 	id := s.comments(t, "Me too")
 	c, err := pgx.Connect(t.Context(), s.App.Config.DatabaseURL)
 	require.NoError(t, err)
@@ -290,14 +297,14 @@ func TestAtMostAThousandWaitAndALinkForMoreGoesOnCounting(t *testing.T) {
 		s.Make(t, http.MethodPost, "/v1/boards", object{"name": name})
 	}
 	s.query(t, `WITH more AS (INSERT INTO submissions (id, organization_id, created_at, kind, reason, board_id, post_id, body_text, email_hash)
-		SELECT gen_random_uuid(), organization_id, created_at, kind, reason, (SELECT array_agg(id) FROM boards)[1 + i % 3], post_id, body_text,
+		SELECT gen_random_uuid(), organization_id, created_at, kind, reason, (SELECT array_agg(id) FROM boards WHERE organization_id = $1)[1 + i % 3], post_id, body_text,
 			sha256(gen_random_uuid()::text::bytea)
-		FROM submissions, generate_series(1, 998) AS i RETURNING 1) SELECT count(*) FROM more`, new(int))
+		FROM submissions, generate_series(1, 998) AS i WHERE organization_id = $1 RETURNING 1) SELECT count(*) FROM more`, new(int))
 	var counted, full atomic.Int32
 	var all sync.WaitGroup
 	for range 6 {
 		all.Go(func() {
-			_, err := s.Act(s.ctx, quentin, publicactions.Wanted{Kind: publicactions.Comment, Post: s.post, Text: "Me too"}, "")
+			_, err := s.Act(s.ctx, s.quentin, publicactions.Wanted{Kind: publicactions.Comment, Post: s.post, Text: "Me too"}, "")
 			if err == nil {
 				counted.Add(1)
 			} else if problem.Is(err, problem.Forbidden) {
@@ -310,10 +317,10 @@ func TestAtMostAThousandWaitAndALinkForMoreGoesOnCounting(t *testing.T) {
 	room, err := s.HasRoom(s.ctx, s.board)
 	require.NoError(t, err)
 	require.False(t, room)
-	require.NoError(t, s.Ask(s.ctx, quentin, publicactions.Wanted{Kind: publicactions.Comment, Post: s.post, Text: "Later"},
+	require.NoError(t, s.Ask(s.ctx, s.quentin, publicactions.Wanted{Kind: publicactions.Comment, Post: s.post, Text: "Later"},
 		publicactions.Mailing{Subject: "Confirm", Text: "Open {link} please", Page: "https://feedback.example.com/confirm"}))
 	var link publicid.Interaction
-	s.query(t, "SELECT id FROM interactions", &link)
+	s.query(t, "SELECT id FROM interactions WHERE organization_id = $1", &link)
 	token := s.token(t, link)
 	_, err = s.Confirm(s.ctx, token, theirs, false, "en")
 	require.True(t, problem.Is(err, problem.Forbidden), err)
@@ -329,7 +336,7 @@ func TestOneVisitorCannotFillTheModerationQueue(t *testing.T) {
 	for range 20 {
 		s.comments(t, "Again")
 	}
-	_, err := s.Act(s.ctx, quentin, publicactions.Wanted{Kind: publicactions.Comment, Post: s.post, Text: "And again"}, "")
+	_, err := s.Act(s.ctx, s.quentin, publicactions.Wanted{Kind: publicactions.Comment, Post: s.post, Text: "And again"}, "")
 	require.True(t, problem.QueueFull.Is(err), err)
 	room, err := s.HasRoom(s.ctx, s.board)
 	require.NoError(t, err)
@@ -348,7 +355,7 @@ func (s *stage) copies(t *testing.T, n int, network string) {
 	t.Helper()
 	s.query(t, fmt.Sprintf(`WITH more AS (INSERT INTO submissions (id, organization_id, created_at, kind, reason, board_id, post_id, body_text, email_hash, network_hash)
 		SELECT gen_random_uuid(), organization_id, created_at, kind, reason, board_id, post_id, body_text, sha256(gen_random_uuid()::text::bytea), %s
-		FROM submissions, generate_series(1, %d) RETURNING 1) SELECT count(*) FROM more`, network, n), new(int))
+		FROM submissions, generate_series(1, %d) WHERE organization_id = $1 RETURNING 1) SELECT count(*) FROM more`, network, n), new(int))
 }
 
 func TestANetworkFillsNoMoreThanATenthOfTheQueue(t *testing.T) {
@@ -371,7 +378,7 @@ func TestABoardFillsNoMoreThanHalfOfTheQueue(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, room)
 	other := publicid.Read[publicid.Board](s.ID(t, "/v1/boards", object{"name": "Other", "public": true, "moderated": true}))
-	_, err = s.Act(s.ctx, quentin, publicactions.Wanted{Kind: publicactions.Post, Board: other, Title: "Purple mode"}, "")
+	_, err = s.Act(s.ctx, s.quentin, publicactions.Wanted{Kind: publicactions.Post, Board: other, Title: "Purple mode"}, "")
 	require.NoError(t, err)
 }
 
@@ -414,17 +421,14 @@ func TestARejectionByNetworkStaysWithinTheOrganization(t *testing.T) {
 	t.Parallel()
 	s := moderated(t)
 	require.NoError(t, s.waits("one@example.com", theirs))
-	other := &stage{Tenant: s.App.Tenant(t), Service: s.Service}
-	other.board = publicid.Read[publicid.Board](other.ID(t, "/v1/boards", object{"name": "Ideas", "public": true, "moderated": true}))
-	other.post = publicid.Read[publicid.Post](other.ID(t, "/v1/boards/"+other.board.String()+"/posts", object{"title": "Dark mode"}))
-	other.ctx = change.WithCaller(t.Context(), &change.Caller{Organization: other.Organization})
+	other := moderated(t)
 	require.NoError(t, other.waits("one@example.com", theirs))
+	var hashes int
+	s.query(t, "SELECT count(DISTINCT network_hash) FROM submissions WHERE organization_id IN ($1, '"+other.Organization.ID.UUID().String()+"')", &hashes)
+	require.Equal(t, 2, hashes, "no organization learns of another's visitors by their networks")
 	id := s.queue(t, "")[0].(object)["id"].(string)
 	require.Equal(t, "1", fmt.Sprint(s.Make(t, http.MethodDelete, "/v1/submissions/"+id+"?alsoFrom=network", nil)["rejectedCount"]))
 	require.Len(t, other.queue(t, ""), 1)
-	var hashes int
-	s.query(t, "SELECT count(DISTINCT network_hash) FROM submissions", &hashes)
-	require.Equal(t, 1, hashes)
 }
 
 func TestASubmissionFollowsAMergedPostAndDisappearsWithADeletedPost(t *testing.T) {
@@ -479,7 +483,7 @@ func TestTheQueueIsReadPageByPageAndByBoard(t *testing.T) {
 
 func TestARotationResealsPendingSubmissionsWithTheNewKey(t *testing.T) {
 	t.Parallel()
-	s := moderated(t)
+	s := moderatedIn(t, newStageAlone(t))
 	s.writes(t, publicactions.Wanted{Kind: publicactions.Comment, Text: "Me too", OptIn: true})
 	box := seal.New()
 	require.NoError(t, box.Add("next", []byte(strings.Repeat("n", 32))))
@@ -505,7 +509,7 @@ func TestARotationResealsPendingSubmissionsWithTheNewKey(t *testing.T) {
 
 func TestADisposableAddressIsRefusedAtItsFieldWithEverythingElse(t *testing.T) {
 	t.Parallel()
-	s := newStageWith(t, "EARSHOT_DISPOSABLE_DOMAINS=mailinator.example")
+	s := stageIn(t, apptest.Start(t, apptest.Options{Environ: []string{"EARSHOT_DISPOSABLE_DOMAINS=mailinator.example"}}))
 	ask := func(by publicactions.Sender) error {
 		return s.Ask(s.ctx, by, publicactions.Wanted{Kind: publicactions.Vote, Post: s.post}, publicactions.Mailing{Page: "https://feedback.example.com"})
 	}
