@@ -112,13 +112,28 @@ func query[T any](t *testing.T, n *tenant, sql string, args ...any) []T {
 	return all
 }
 
-// traces returns the tables of the database whose rows contain one of the texts. It searches columns
-// of every type, including the bytes of binary columns.
+// traces returns the tables that contain one of the texts, in rows of the organization or in tables
+// without organizations. It searches columns of every type, including the bytes of binary columns.
 func (n *tenant) traces(t *testing.T, texts ...string) []string {
+	t.Helper()
+	return n.search(t, "organization_id = '"+n.Organization.ID.UUID().String()+"'", texts...)
+}
+
+// tracesAnywhere is traces in the whole database.
+func (n *tenant) tracesAnywhere(t *testing.T, texts ...string) []string {
+	t.Helper()
+	return n.search(t, "true", texts...)
+}
+
+func (n *tenant) search(t *testing.T, condition string, texts ...string) []string {
 	t.Helper()
 	var found []string
 	for _, table := range query[string](t, n, `SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace`) {
-		for _, row := range query[string](t, n, fmt.Sprintf(`SELECT lower(x::text) FROM %q x`, table)) {
+		where := "true"
+		if of := query[int](t, n, "SELECT 1 FROM pg_attribute WHERE attrelid = $1::regclass AND attname = 'organization_id'", table); len(of) > 0 {
+			where = condition
+		}
+		for _, row := range query[string](t, n, fmt.Sprintf(`SELECT lower(x::text) FROM %q x WHERE %s`, table, where)) {
 			for _, text := range texts {
 				if lower := strings.ToLower(text); strings.Contains(row, lower) || strings.Contains(row, hex.EncodeToString([]byte(text))) {
 					found = append(found, table+": "+text)
