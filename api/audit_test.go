@@ -101,7 +101,7 @@ func TestAChangeLeavesExactlyOneAuditEntryDespiteRefusalsAndRepeats(t *testing.T
 
 func TestTheAuditTrail(t *testing.T) {
 	t.Parallel()
-	together(t, apptest.Options{}, map[string]func(*testing.T, *apptest.App){
+	together(t, apptest.Start(t, apptest.Options{}), map[string]func(*testing.T, *apptest.App){
 		"has no entry for a request that changes nothing":       auditNothing,
 		"is filtered by actor, actions, resource and time":      auditFilters,
 		"has nothing of others, and refuses a filter amiss":     auditRefuses,

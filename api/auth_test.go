@@ -15,7 +15,7 @@ import (
 
 func TestAKey(t *testing.T) {
 	t.Parallel()
-	together(t, apptest.Options{Alone: true}, map[string]func(*testing.T, *apptest.App){
+	together(t, apptest.Start(t, apptest.Options{Alone: true}), map[string]func(*testing.T, *apptest.App){
 		"is wanted by every operation":                                                   everyOperationWantsAKey,
 		"is refused when it isn't one of ours":                                           badCredentials,
 		"is accepted with the scheme in any case":                                        bearerHasNoCase,

@@ -19,7 +19,7 @@ import (
 // test takes.
 func TestABudgetOfTwoRequests(t *testing.T) {
 	t.Parallel()
-	together(t, apptest.Options{Environ: []string{"EARSHOT_RATE_LIMIT=2"}}, map[string]func(*testing.T, *apptest.App){
+	together(t, apptest.Start(t, apptest.Options{Environ: []string{"EARSHOT_RATE_LIMIT=2"}}), map[string]func(*testing.T, *apptest.App){
 		"is told by every answer and refuses the third":  budgetIsUsedUp,
 		"is each key's own":                              budgetPerKey,
 		"is spent by requests that are refused, too":     budgetOfRefusedRequests,

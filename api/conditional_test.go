@@ -51,7 +51,7 @@ func TestEveryWriteJudgesAnIfMatchOrRefusesIt(t *testing.T) {
 
 func TestAConditionalRequest(t *testing.T) {
 	t.Parallel()
-	together(t, apptest.Options{}, map[string]func(*testing.T, *apptest.App){
+	together(t, apptest.Start(t, apptest.Options{}), map[string]func(*testing.T, *apptest.App){
 		"loses no update of several that read and write at once": conditionalAtOnce,
 		"goes on with the ETag of the change before":             conditionalChain,
 		"compares all that a GET shows, also the votes":          conditionalVote,

@@ -22,7 +22,7 @@ import (
 
 func TestTheFeedOfEvents(t *testing.T) {
 	t.Parallel()
-	together(t, apptest.Options{}, map[string]func(*testing.T, *apptest.App){
+	together(t, apptest.Start(t, apptest.Options{}), map[string]func(*testing.T, *apptest.App){
 		"misses and repeats nothing while many write":                     feedOfMany,
 		"has every type, whether or not a webhook subscribes":             feedOfAll,
 		"counts the events of an organization, without tests of webhooks": feedOfATest,

@@ -17,7 +17,7 @@ import (
 
 func TestAnotherOrganization(t *testing.T) {
 	t.Parallel()
-	together(t, apptest.Options{}, map[string]func(*testing.T, *apptest.App){
+	together(t, apptest.Start(t, apptest.Options{}), map[string]func(*testing.T, *apptest.App){
 		"isn't reached by an id in a body or a query":   foreignMembers,
 		"isn't seen in any answer":                      nothingForeign,
 		"isn't reached with a cursor of one of its own": foreignCursors,

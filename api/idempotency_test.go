@@ -30,7 +30,7 @@ func TestEveryWriteButIdentifyTakesAnIdempotencyKey(t *testing.T) {
 
 func TestAnIdempotencyKey(t *testing.T) {
 	t.Parallel()
-	together(t, apptest.Options{}, map[string]func(*testing.T, *apptest.App){
+	together(t, apptest.Start(t, apptest.Options{}), map[string]func(*testing.T, *apptest.App){
 		"is refused with another body":                               keyWithAnotherBody,
 		"is apart for each method, path and API key":                 keyElsewhere,
 		"isn't kept for a refused request":                           keyOfARefusal,

@@ -19,11 +19,11 @@ import (
 )
 
 // roomy allows many webhooks, because the walks register many.
-var roomy = apptest.Options{Environ: []string{"EARSHOT_WEBHOOK_CAP=10000"}}
+var roomy = apptest.Shared{Environ: []string{"EARSHOT_WEBHOOK_CAP=10000"}}
 
 func TestABodyAtTheEdgeOfTheContract(t *testing.T) {
 	t.Parallel()
-	together(t, roomy, map[string]func(*testing.T, *apptest.App){
+	together(t, roomy.Start(t), map[string]func(*testing.T, *apptest.App){
 		"is taken with the last good value of each limit, and comes back": lastGoodValues,
 		"is taken without each member that isn't required":                eachLeftOut,
 		"is trimmed before it is measured, where it is said to be":        trimmedFirst,
@@ -241,7 +241,7 @@ func limitsOf(t *testing.T, s *openapi3.Schema) map[string]any {
 // own limits for e-mail addresses.
 func TestAGoodValueIsNotBlamedBesideABadOne(t *testing.T) {
 	t.Parallel()
-	n := newFixture(t, apptest.Start(t, roomy))
+	n := newFixture(t, roomy.Start(t))
 	unchanged := n.Watch(t)
 	everyOperation(t, hasBody, func(t *testing.T, o operation) {
 		count := 0

@@ -26,7 +26,7 @@ import (
 // changes silently.
 func TestUnusualInputIsStoredExactlyOrRefused(t *testing.T) {
 	t.Parallel()
-	together(t, roomy, map[string]func(*testing.T, *apptest.App){
+	together(t, roomy.Start(t), map[string]func(*testing.T, *apptest.App){
 		"in every text of a body":                                    textsOfBodies,
 		"in every text of a query":                                   textsOfQueries,
 		"and a search finds the text that was written, only":         exactFilters,

@@ -18,7 +18,7 @@ import (
 
 func TestAQuery(t *testing.T) {
 	t.Parallel()
-	together(t, roomy, map[string]func(*testing.T, *apptest.App){
+	together(t, roomy.Start(t), map[string]func(*testing.T, *apptest.App){
 		"is answered with the last good value of each limit":        goodQueries,
 		"is refused with the first bad one, by parameter and rule":  badQueries,
 		"is refused for a cursor that no list ever gave":            forgedCursors,

@@ -17,7 +17,7 @@ import (
 
 func TestARequest(t *testing.T) {
 	t.Parallel()
-	together(t, apptest.Options{}, map[string]func(*testing.T, *apptest.App){
+	together(t, apptest.Start(t, apptest.Options{}), map[string]func(*testing.T, *apptest.App){
 		"to no route is 404":                                  unknownRoutes,
 		"with a method that the route lacks is 405":           wrongMethods,
 		"keeps its id when that is sane":                      saneRequestIDs,

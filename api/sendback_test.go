@@ -120,7 +120,7 @@ func requireReturned(t *testing.T, where string, written, read *openapi3.Schema,
 
 func TestAResourceThatWasRead(t *testing.T) {
 	t.Parallel()
-	together(t, roomy, map[string]func(*testing.T, *apptest.App){
+	together(t, roomy.Start(t), map[string]func(*testing.T, *apptest.App){
 		"changes nothing when it is sent back as it was read alone":  sentBackAlone,
 		"changes nothing when it is sent back as it stood in a list": sentBackFromLists,
 		"is the same alone, in every list and after a change":        sameEverywhere,
@@ -410,7 +410,7 @@ func sentBackWithOthers(t *testing.T, app *apptest.App) {
 
 func TestAMemberThatAWriteDoesNotTake(t *testing.T) {
 	t.Parallel()
-	app := apptest.Start(t, roomy)
+	app := roomy.Start(t)
 	n := newFixture(t, app)
 	unchanged := n.Watch(t)
 	everyOperation(t, func(o operation) bool { return o.method != http.MethodGet }, func(t *testing.T, o operation) {

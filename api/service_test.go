@@ -30,7 +30,7 @@ func TestTheServiceItself(t *testing.T) {
 	postgres := func(context.Context) error { return nil }
 	temporal := func(context.Context) error { return errors.New("dial tcp 10.1.2.3:7233: password=hunter2") }
 	o := apptest.Options{Checks: []api.Check{{Name: "postgres", Run: postgres}, {Name: "temporal", Run: temporal}}}
-	together(t, o, map[string]func(*testing.T, *apptest.App){
+	together(t, apptest.Start(t, o), map[string]func(*testing.T, *apptest.App){
 		"is alive though something that it needs is away":     alive,
 		"is not ready and names the failed check":             notReady,
 		"shows its contract":                                  showsContract,

@@ -25,9 +25,8 @@ func TestMain(m *testing.M) {
 
 // together runs tests in parallel against one running service. Each test makes its own
 // organization.
-func together(t *testing.T, o apptest.Options, tests map[string]func(*testing.T, *apptest.App)) {
+func together(t *testing.T, app *apptest.App, tests map[string]func(*testing.T, *apptest.App)) {
 	t.Helper()
-	app := apptest.Start(t, o)
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

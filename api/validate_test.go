@@ -22,7 +22,7 @@ import (
 
 func TestARequestIsJudgedInOnePass(t *testing.T) {
 	t.Parallel()
-	together(t, apptest.Options{}, map[string]func(*testing.T, *apptest.App){
+	together(t, apptest.Start(t, apptest.Options{}), map[string]func(*testing.T, *apptest.App){
 		"that tells all that is wrong with its query and its form": failuresAtOnce,
 		"that refuses parameters that the operation hasn't got":    unknownParameters,
 		"that says required of every member that is missing":       missingMembers,

@@ -13,7 +13,7 @@ import (
 
 func TestABodyThatBreaksTheContract(t *testing.T) {
 	t.Parallel()
-	together(t, apptest.Options{}, map[string]func(*testing.T, *apptest.App){
+	together(t, apptest.Start(t, apptest.Options{}), map[string]func(*testing.T, *apptest.App){
 		"is refused for each limit of each member, by name": eachFlaw,
 		"is refused with every failure at once":             allFlaws,
 		"is refused without the members that are required":  nothingGiven,

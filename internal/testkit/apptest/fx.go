@@ -82,8 +82,6 @@ type Options struct {
 	Temporal *client.Options
 	// DatabaseURL names the database. If it is empty, Start creates one.
 	DatabaseURL string
-	// Limits are the limits of the HTTP server. Nil selects those of production.
-	Limits *api.Limits
 	// Into has pointers that receive other parts of the service, by type.
 	Into []any
 	// Decorate has functions that take a part of the service and return its replacement.
@@ -99,7 +97,7 @@ func PatientSender(c config.Config) *send.Sender {
 // shareable reports whether the options permit the service that all tests without options share.
 func (o Options) shareable() bool {
 	return !o.Worker && !o.Alone && o.Environ == nil && o.Checks == nil && o.Traces == nil && o.Logs == nil &&
-		o.Temporal == nil && o.DatabaseURL == "" && o.Limits == nil && o.Into == nil && o.Decorate == nil
+		o.Temporal == nil && o.DatabaseURL == "" && o.Into == nil && o.Decorate == nil
 }
 
 // edges are the parts above the API that Main received.
@@ -341,7 +339,7 @@ func start(ctx context.Context, o Options) (a *App, stop func() error, err error
 		return nil, nil, errors.Wrap(err, "start the service")
 	}
 	a.connect(ctx)
-	closeServer, err := a.serve(ctx, o)
+	closeServer, err := a.serve(ctx, api.StandardLimits(), o.Logs)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -353,18 +351,30 @@ func start(ctx context.Context, o Options) (a *App, stop func() error, err error
 	}, nil
 }
 
-// serve starts the API on a free port.
-func (a *App) serve(ctx context.Context, o Options) (stop func(context.Context) error, err error) {
-	limits := api.StandardLimits()
-	if o.Limits != nil {
-		limits = *o.Limits
-	}
+// Behind returns the service behind another HTTP server, which has the limits and ends with the test.
+func (a *App) Behind(t testing.TB, limits api.Limits) *App {
+	t.Helper()
+	same := *a
+	stop, err := same.serve(t.Context(), limits, testkit.Log(t))
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), testkit.Wait)
+		defer cancel()
+		if err := stop(ctx); err != nil {
+			t.Error("stop the server:", err)
+		}
+	})
+	return &same
+}
+
+// serve starts a server of the API on a free port.
+func (a *App) serve(ctx context.Context, limits api.Limits, log *slog.Logger) (stop func(context.Context) error, err error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, errors.Wrap(err, "listen")
 	}
 	a.URL = "http://" + listener.Addr().String()
-	server, done := api.NewServer(a.API, limits, o.Logs), make(chan error, 1)
+	server, done := api.NewServer(a.API, limits, log), make(chan error, 1)
 	go func() { done <- server.Serve(listener) }()
 	return func(ctx context.Context) error {
 		err := server.Shutdown(ctx)
