@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -151,6 +152,10 @@ func (t *Temporal) prepare(o TemporalOptions) (_ *exec.Cmd, err error) {
 		// takes processor time from the services on the same machine. Without a file the heap is
 		// large: the namespaces of a test run would take 5 GB.
 		cmd.Env = append(cmd.Env, "GOGC=400")
+	} else {
+		// Half of the processors are for the tests. SQLite has one connection, and threads that wait for
+		// it took a sixth of the server's processor time.
+		cmd.Env = append(cmd.Env, "GOMAXPROCS="+strconv.Itoa(max(1, runtime.NumCPU()/2)))
 	}
 	return cmd, nil
 }
