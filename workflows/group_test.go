@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/client"
 
+	"earshot/dispatch"
 	"earshot/internal/testkit"
 	"earshot/internal/testkit/apptest"
 	"earshot/workflows"
@@ -78,7 +79,7 @@ func alone(t *testing.T, o apptest.Options) *apptest.App {
 
 func swept(t *testing.T, app *apptest.App) {
 	t.Helper()
-	app.Runs(t, "WorkflowId = '"+workflows.SweepSchedule+"-at-start' AND ExecutionStatus = 'Completed'", 1)
+	app.Runs(t, "WorkflowId = '"+dispatch.SweepAtStart+"' AND ExecutionStatus = 'Completed'", 1)
 }
 
 // requests returns the number of requests of each receiver.

@@ -39,7 +39,6 @@ import (
 	"earshot/internal/send"
 	"earshot/internal/telemetry"
 	"earshot/internal/testkit"
-	"earshot/workflows"
 )
 
 // App is the running service.
@@ -267,7 +266,7 @@ func (s *Shared) start(ctx context.Context) error {
 func (a *App) awaitSweep(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, testkit.Wait)
 	defer cancel()
-	query := a.Since("WorkflowId = '" + workflows.SweepSchedule + "-at-start' AND ExecutionStatus = 'Completed'")
+	query := a.Since("WorkflowId = '" + dispatch.SweepAtStart + "' AND ExecutionStatus = 'Completed'")
 	for {
 		answer, err := a.Temporal.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{Query: query})
 		if err != nil {
