@@ -52,7 +52,7 @@ WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&waiting)
 // refused after some seconds.
 func TestRequestsThatWaitForAHotPostBlockNoOtherRequest(t *testing.T) {
 	t.Parallel()
-	app := apptest.Start(t, apptest.Options{})
+	app := apptest.Start(t, apptest.Options{Alone: true}) // no other test waits for locks here
 	n, other := newFixture(t, app), newFixture(t, app)
 	release := hold(t, app, n.ids["postId"])
 	path := "/v1/posts/" + n.ids["postId"] + "/votes"

@@ -37,12 +37,15 @@ type ballot struct {
 	app  *apptest.App
 	post string
 	mail string // the directory of the e-mails
+	from publicactions.Sender
 	ctx  context.Context
 }
 
 func newBallot(t *testing.T, app *apptest.App) *ballot {
 	t.Helper()
 	b := &ballot{Tenant: app.Tenant(t), app: app, mail: app.Config.MailDir}
+	// The limit of links for a mailbox holds in all organizations together.
+	b.from = publicactions.Sender{Email: "quentin@" + b.Organization.ID.UUID().String() + ".example.com", Name: "Quentin"}
 	b.ctx = change.WithCaller(t.Context(), &change.Caller{Organization: b.Organization})
 	board := b.ID(t, "/v1/boards", map[string]any{"name": "Ideas", "public": true})
 	b.post = b.ID(t, "/v1/boards/"+board+"/posts", map[string]any{"title": "Dark mode"})
@@ -52,7 +55,7 @@ func newBallot(t *testing.T, app *apptest.App) *ballot {
 // vote submits a vote as the page's form does, and returns the id of the interaction.
 func (b *ballot) vote(t *testing.T) string {
 	t.Helper()
-	err := b.app.PublicActions.Ask(b.ctx, publicactions.Sender{Email: "quentin@example.com", Name: "Quentin"},
+	err := b.app.PublicActions.Ask(b.ctx, b.from,
 		publicactions.Wanted{Kind: publicactions.Vote, Post: publicid.Read[publicid.Post](b.post)},
 		publicactions.Mailing{Subject: "Confirm your vote", Text: "Open {link} to confirm.", Page: "https://feedback.example.com/confirm"})
 	require.NoError(t, err)

@@ -38,7 +38,7 @@ var (
 	patient  = apptest.Shared{Worker: true, Environ: []string{hours}}
 )
 
-// bundle is a running service with one tenant, one board and one receiver.
+// bundle is a tenant of a running service, with one board and one receiver.
 type bundle struct {
 	app      *apptest.App
 	tenant   *apptest.Tenant
@@ -254,14 +254,16 @@ func TestAFastReceiverAndASlowOneOfAGroupDoNotWaitForEachOther(t *testing.T) {
 
 func TestAWebhookWithAnUnreadableSecretDelaysNoOtherWebhook(t *testing.T) {
 	t.Parallel()
-	b := newBundle(t, working.Start(t))
+	b := newBundle(t, grouping.Start(t))
 	broken := b.tenant.Register(t, testkit.NewReceiver(t), "post.created")
 	id, err := publicid.Parse[publicid.Webhook](broken)
 	require.NoError(t, err)
 	_, err = b.app.Pool.Exec(t.Context(), "UPDATE webhooks SET secret_sealed = 'lost' WHERE id = $1", id.UUID().String())
 	require.NoError(t, err)
 	b.receiver.Answer(answers(500, 500))
-	b.post(t)
+	first := b.first(t, b.receiver)[0]
+	run := b.app.Runs(t, fmt.Sprintf("DeliveryID = '%s'", first), 1)[0].GetExecution().GetWorkflowId()
+	require.Contains(t, run, "+1", "both are of one group")
 	b.receiver.Await(t, 3)
 	require.Equal(t, "succeeded", b.delivery(t, "succeeded")["status"])
 }

@@ -3,6 +3,7 @@ package workflows_test
 import (
 	"context"
 	"io"
+	"io/fs"
 	"mime"
 	"mime/multipart"
 	"mime/quotedprintable"
@@ -131,19 +132,30 @@ type letter struct {
 	raw, text, html string
 }
 
+// mailsWith returns the e-mails of the service that contain a text. Other tests add and remove e-mails meanwhile.
+func mailsWith(t *testing.T, app *apptest.App, text string) (all []string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(app.Config.MailDir, "*.eml"))
+	require.NoError(t, err)
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		require.NoError(t, err)
+		if strings.Contains(string(raw), text) {
+			all = append(all, string(raw))
+		}
+	}
+	return all
+}
+
 // letters returns the e-mails of the organization in the mailbox, by address.
 func (p *mailedTenant) letters(t *testing.T) map[string][]letter {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(p.app.Config.MailDir, "*.eml"))
-	require.NoError(t, err)
 	all := map[string][]letter{}
-	for _, file := range files {
-		raw, err := os.ReadFile(file)
-		require.NoError(t, err)
-		if !strings.Contains(string(raw), "/b/"+p.Organization.ID.String()+"/-/unsubscribe") {
-			continue // of another test
-		}
-		l := readLetter(t, string(raw))
+	for _, raw := range mailsWith(t, p.app, "/b/"+p.Organization.ID.String()+"/-/unsubscribe") {
+		l := readLetter(t, raw)
 		to, err := l.AddressList("To")
 		require.NoError(t, err)
 		all[to[0].Address] = append(all[to[0].Address], l)

@@ -24,15 +24,15 @@ import (
 
 type object = map[string]any
 
-// stage is an organization with a post on a public board, and a visitor. The limits of a mailbox hold in all
-// organizations together, so each visitor has an own address.
+// stage is an organization with a post on a public board. The limits of a mailbox hold in all organizations
+// together, so its visitor Quentin has an address of its own.
 type stage struct {
 	*apptest.Tenant
 	*publicactions.Service
 	quentin publicactions.Sender
-	board publicid.Board
-	post  publicid.Post
-	ctx   context.Context
+	board   publicid.Board
+	post    publicid.Post
+	ctx     context.Context
 }
 
 func newStage(t *testing.T) *stage {
@@ -41,7 +41,7 @@ func newStage(t *testing.T) *stage {
 }
 
 // newStageAlone is newStage with a service of its own. It is for tests that use up the limit of a network or
-// mailbox, end connections, or look at all organizations.
+// mailbox, lock tables, wait for locks, end connections, or look at all organizations.
 func newStageAlone(t *testing.T) *stage {
 	t.Helper()
 	return stageIn(t, apptest.Start(t, apptest.Options{Alone: true}))

@@ -3,7 +3,7 @@
 // against the contract.
 //
 // TestMain calls Main. A test calls Start, and creates an organization with App.Tenant. Without
-// options all tests of a package share one service.
+// options all tests of a package share one service. Tests with the same worker or settings use a Shared.
 package apptest
 
 import (
@@ -14,6 +14,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -141,8 +142,9 @@ type runner struct{ m *testing.M }
 func (r runner) Run() int {
 	code := r.m.Run()
 	for _, s := range started.all {
-		if s.stop != nil {
-			s.stop()
+		if err := s.stop(); err != nil {
+			_, _ = os.Stderr.WriteString("stop a shared service: " + err.Error() + "\n")
+			code = max(code, 1)
 		}
 		if code != 0 {
 			_, _ = os.Stderr.WriteString("the log of a shared service:\n" + s.logs.String())
@@ -163,8 +165,9 @@ type Shared struct {
 	once sync.Once
 	app  *App
 	err  error
-	stop func()
 	logs testkit.Logs
+	// ends release what the service has, in reverse order.
+	ends []func() error
 }
 
 // plain is the service of all tests without options.
@@ -231,13 +234,15 @@ func (s *Shared) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	s.ends = append(s.ends, func() error { giveBack(); return nil })
 	// A shared service runs more tests at the same time than others.
 	environ := append([]string{"EARSHOT_DATABASE_MAX_CONNS=16"}, s.Environ...)
-	var mails string
 	if s.Mails {
-		if mails, err = os.MkdirTemp("", "earshot-mails-"); err != nil {
+		mails, err := os.MkdirTemp("", "earshot-mails-")
+		if err != nil {
 			return errors.Wrap(err, "make a directory for e-mails")
 		}
+		s.ends = append(s.ends, func() error { return os.RemoveAll(mails) })
 		environ = append(environ, config.MailDir+"="+mails)
 	}
 	a, stop, err := start(ctx, Options{
@@ -246,26 +251,28 @@ func (s *Shared) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.app = a
+	s.app, s.ends = a, append(s.ends, stop)
 	if s.Worker {
 		// The sweep at the start could start a run for a delivery that a test has just made.
-		if err := a.awaitSweep(ctx); err != nil {
-			return err
-		}
-	}
-	s.stop = func() {
-		if err := errors.Join(stop(), os.RemoveAll(mails)); err != nil {
-			_, _ = os.Stderr.WriteString("stop a shared service: " + err.Error() + "\n")
-		}
-		giveBack()
+		return a.awaitSweep(ctx)
 	}
 	return nil
+}
+
+func (s *Shared) stop() (err error) {
+	for _, end := range slices.Backward(s.ends) {
+		err = errors.Join(err, end())
+	}
+	return err
 }
 
 // awaitSweep returns when the service has finished the sweep at its start.
 func (a *App) awaitSweep(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, testkit.Wait)
 	defer cancel()
+	if a.Temporal == nil {
+		return errors.New("a worker needs Temporal")
+	}
 	query := a.Since("WorkflowId = '" + dispatch.SweepAtStart + "' AND ExecutionStatus = 'Completed'")
 	for {
 		answer, err := a.Temporal.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{Query: query})
@@ -394,7 +401,8 @@ func (a *App) connect(ctx context.Context) {
 	}
 }
 
-// Runs waits until the visibility query matches n workflows of the test and returns them.
+// Runs waits until the visibility query matches n workflows that started after the test began, and returns
+// them. In a shared service the query names the organization, webhook, delivery or workflow.
 func (a *App) Runs(t *testing.T, query string, n int) []*workflow.WorkflowExecutionInfo {
 	t.Helper()
 	query = a.Since(query)
