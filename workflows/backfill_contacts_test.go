@@ -97,11 +97,13 @@ func TestABackfillGoesOnWhereAWorkerThatEndedInTheMiddleLeftIt(t *testing.T) {
 	namespace, database := testkit.Namespace(t), testkit.Database(t)
 	o := apptest.Options{Worker: true, Temporal: &namespace, DatabaseURL: database}
 	var id publicid.ContactBackfill
+	var tenant *apptest.Tenant
 	middle, err := pgx.Connect(t.Context(), database)
 	require.NoError(t, err)
 	defer func() { _ = middle.Close(context.Background()) }()
 	t.Run("the worker that ends", func(t *testing.T) {
 		b, people := newBackfilled(t, apptest.Start(t, o), 150)
+		tenant = b.tenant
 		release := b.hold(t)
 		id = b.begin(t, people).ID
 		_, err := middle.Exec(t.Context(), "BEGIN; SELECT FROM backfill_addresses WHERE id = (SELECT id FROM backfill_addresses ORDER BY id OFFSET 120 LIMIT 1) FOR UPDATE")
@@ -111,7 +113,7 @@ func TestABackfillGoesOnWhereAWorkerThatEndedInTheMiddleLeftIt(t *testing.T) {
 	})
 	_, err = middle.Exec(t.Context(), "ROLLBACK")
 	require.NoError(t, err)
-	b := &backfilled{bundle: &bundle{app: apptest.Start(t, o)}}
+	b := &backfilled{bundle: &bundle{app: apptest.Start(t, o), tenant: tenant}}
 	var end activities.BackfillProgress
 	require.NoError(t, b.app.Temporal.GetWorkflow(t.Context(), id.String(), "").Get(t.Context(), &end))
 	require.Equal(t, activities.BackfillProgress{Status: "completed", Addresses: 150, Matched: 150, Created: 150}, end)
