@@ -15,14 +15,9 @@ import (
 	"earshot/internal/testkit/apptest"
 )
 
-// short returns the service with one limit so short that a test reaches it. The others stay.
-func short(t *testing.T, change func(*api.Limits)) *apptest.App {
-	t.Helper()
-	return shortWith(t, apptest.Options{}, change)
-}
-
-// shortWith is short with options. Tests that wait until a request waits for a lock need a database of their own.
-func shortWith(t *testing.T, o apptest.Options, change func(*api.Limits)) *apptest.App {
+// short starts the service with one limit so short that a test reaches it. The others stay. Tests that wait until
+// a request waits for a lock need a database of their own.
+func short(t *testing.T, o apptest.Options, change func(*api.Limits)) *apptest.App {
 	t.Helper()
 	l := api.StandardLimits()
 	change(&l)
@@ -36,7 +31,7 @@ const (
 
 func TestAClientThatDripsItsHeadersIsCutOff(t *testing.T) {
 	t.Parallel()
-	app := short(t, func(l *api.Limits) { l.Header = brief })
+	app := short(t, apptest.Options{}, func(l *api.Limits) { l.Header = brief })
 	for _, begun := range []string{"", "G", "GET /healthz HTTP/1.1\r\n", strings.TrimSuffix(health, "\r\n")} {
 		s := dial(t, app)
 		s.send(t, begun)
@@ -48,7 +43,7 @@ func TestAClientThatDripsItsHeadersIsCutOff(t *testing.T) {
 
 func TestAClientThatDripsItsBodyIsCutOffAndChangesNothing(t *testing.T) {
 	t.Parallel()
-	app := short(t, func(l *api.Limits) { l.Body = brief })
+	app := short(t, apptest.Options{}, func(l *api.Limits) { l.Body = brief })
 	n := app.Tenant(t)
 	unchanged := n.Watch(t)
 	s := dial(t, app)
@@ -62,7 +57,7 @@ func TestAClientThatDripsItsBodyIsCutOffAndChangesNothing(t *testing.T) {
 
 func TestTheServerReadsTheBodyOfARejectedRequestOnlyBriefly(t *testing.T) {
 	t.Parallel()
-	app := short(t, func(l *api.Limits) { l.Body = brief })
+	app := short(t, apptest.Options{}, func(l *api.Limits) { l.Body = brief })
 	s := dial(t, app)
 	s.send(t, "POST /v1/boards HTTP/1.1\r\nHost: a.example\r\nContent-Length: 100000\r\n\r\n{")
 	statuses, text := s.answers(t)
@@ -71,7 +66,7 @@ func TestTheServerReadsTheBodyOfARejectedRequestOnlyBriefly(t *testing.T) {
 
 func TestAConnectionThatIsIdleIsClosed(t *testing.T) {
 	t.Parallel()
-	app := short(t, func(l *api.Limits) { l.Idle = brief })
+	app := short(t, apptest.Options{}, func(l *api.Limits) { l.Idle = brief })
 	s := dial(t, app)
 	s.send(t, health)
 	require.Equal(t, http.StatusOK, s.answer(t))
@@ -81,7 +76,7 @@ func TestAConnectionThatIsIdleIsClosed(t *testing.T) {
 // The contract has some hundred KB, so a few copies exceed the buffers of sockets.
 func TestAClientThatDoesNotReadItsAnswersIsCutOff(t *testing.T) {
 	t.Parallel()
-	app := short(t, func(l *api.Limits) { l.Answer = brief })
+	app := short(t, apptest.Options{}, func(l *api.Limits) { l.Answer = brief })
 	s := dial(t, app)
 	var err error
 	for err == nil {
@@ -94,7 +89,7 @@ func TestAClientThatDoesNotReadItsAnswersIsCutOff(t *testing.T) {
 func TestHeadersOfMoreThan64KiBAreRefused(t *testing.T) {
 	t.Parallel()
 	// They end because of their size, and not because of their time.
-	app := short(t, func(l *api.Limits) { l.Header = 2 * testkit.Wait })
+	app := short(t, apptest.Options{}, func(l *api.Limits) { l.Header = 2 * testkit.Wait })
 	for name, head := range map[string]string{
 		"one header":        "GET /healthz HTTP/1.1\r\nHost: a.example\r\nX-A: " + strings.Repeat("a", 70<<10) + "\r\n\r\n",
 		"many headers":      "GET /healthz HTTP/1.1\r\nHost: a.example\r\n" + strings.Repeat("X-A: a\r\n", 9<<10) + "\r\n",
@@ -121,7 +116,7 @@ func TestHeadersOfMoreThan64KiBAreRefused(t *testing.T) {
 func TestConnectionsThatWaitGiveWayToNewOnes(t *testing.T) {
 	t.Parallel()
 	const room = 8
-	app := short(t, func(l *api.Limits) { l.Connections, l.EvictAfter = room, brief })
+	app := short(t, apptest.Options{}, func(l *api.Limits) { l.Connections, l.EvictAfter = room, brief })
 	n := app.Tenant(t)
 	const post = "POST /v1/boards HTTP/1.1\r\nHost: a.example\r\nContent-Length: 900\r\n"
 	for name, start := range map[string]string{
@@ -152,7 +147,7 @@ func TestConnectionsThatWaitGiveWayToNewOnes(t *testing.T) {
 
 func TestAClientThatDoesNotReadGivesWayToNewConnections(t *testing.T) {
 	t.Parallel()
-	app := short(t, func(l *api.Limits) { l.Connections = 2 })
+	app := short(t, apptest.Options{}, func(l *api.Limits) { l.Connections = 2 })
 	n := app.Tenant(t)
 	many := strings.Repeat("GET /v1/openapi.json HTTP/1.1\r\nHost: a.example\r\n\r\n", 1000)
 	for range 4 {
@@ -167,7 +162,7 @@ func TestAClientThatDoesNotReadGivesWayToNewConnections(t *testing.T) {
 // A vote waits for the post's row, which the test has locked.
 func TestARequestThatIsWorkedOnKeepsItsConnection(t *testing.T) {
 	t.Parallel()
-	app := shortWith(t, apptest.Options{Alone: true}, func(l *api.Limits) { l.Connections, l.EvictAfter = 2, brief })
+	app := short(t, apptest.Options{Alone: true}, func(l *api.Limits) { l.Connections, l.EvictAfter = 2, brief })
 	n := newFixture(t, app)
 	release := hold(t, app, n.ids["postId"])
 	s := dial(t, app)
@@ -187,7 +182,7 @@ func TestARequestThatIsWorkedOnKeepsItsConnection(t *testing.T) {
 // therefore over, too.
 func TestARequestThatIsWorkedOnMayTakeLongerThanItTookToArrive(t *testing.T) {
 	t.Parallel()
-	app := shortWith(t, apptest.Options{Alone: true}, func(l *api.Limits) { l.Body = brief })
+	app := short(t, apptest.Options{Alone: true}, func(l *api.Limits) { l.Body = brief })
 	n := newFixture(t, app)
 	release := hold(t, app, n.ids["postId"])
 	head := " HTTP/1.1\r\nHost: a.example\r\nAuthorization: Bearer " + n.Key + "\r\nContent-Length: "

@@ -227,7 +227,7 @@ func TestAPartOfTheSweepThatFailsStopsNoOther(t *testing.T) {
 	require.NoError(t, dispatch.EnsureSchedules(t.Context(), app.Temporal))
 	require.NoError(t, app.Temporal.ScheduleClient().GetHandle(t.Context(), workflows.SweepSchedule).
 		Pause(t.Context(), client.SchedulePauseOptions{}))
-	app.Runs(t, "WorkflowId = '"+dispatch.SweepAtStart+"' AND ExecutionStatus = 'Completed'", 1)
+	require.NoError(t, app.Swept(t.Context()))
 	app.Runs(t, "WorkflowType = '"+workflows.SweepOutboxName+"' AND ExecutionStatus = 'Running'", 0)
 	seed(t, dead, r)
 	away := []string{"changelog_entries", "recoveries", "subject_requests", "contact_backfills", "interactions", "subscriber_updates"}

@@ -39,7 +39,7 @@ func TestNothingPlantedReachesTemporal(t *testing.T) {
 	b := setup(t, apptest.Options{Worker: true, Environ: []string{
 		byAttempts, "EARSHOT_MAIL_DIR=" + t.TempDir(),
 	}})
-	swept(t, b.app)
+	require.NoError(t, b.app.Swept(t.Context()))
 	plant(t, b)
 	all := map[string][]*workflow.WorkflowExecutionInfo{}
 	// The sweep and the retention may still run. All other runs have ended.

@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/client"
 
-	"earshot/dispatch"
 	"earshot/internal/testkit"
 	"earshot/internal/testkit/apptest"
 	"earshot/workflows"
@@ -68,18 +67,12 @@ func (b *bundle) first(t *testing.T, receivers ...*testkit.Receiver) (deliveries
 	return deliveries
 }
 
-// alone starts a service for one test, and returns when the sweep at its start has ended. That sweep could
-// start a separate run for a delivery that has just been committed.
+// alone starts a service for one test, and returns when the sweep at its start has ended.
 func alone(t *testing.T, o apptest.Options) *apptest.App {
 	t.Helper()
 	app := apptest.Start(t, o)
-	swept(t, app)
+	require.NoError(t, app.Swept(t.Context()))
 	return app
-}
-
-func swept(t *testing.T, app *apptest.App) {
-	t.Helper()
-	app.Runs(t, "WorkflowId = '"+dispatch.SweepAtStart+"' AND ExecutionStatus = 'Completed'", 1)
 }
 
 // requests returns the number of requests of each receiver.

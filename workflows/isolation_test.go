@@ -67,8 +67,7 @@ func TestAThousandDeliveriesToAHangingReceiverDelayNoOtherReceiver(t *testing.T)
 	tier.Slow(t, "starts a Temporal server and a thousand deliveries")
 	t.Parallel()
 	engine := testkit.NamespaceWith(t)
-	b := setup(t, apptest.Options{Worker: true, Temporal: &engine})
-	swept(t, b.app)
+	b := newBundle(t, alone(t, apptest.Options{Worker: true, Temporal: &engine}))
 	b.hanging(t)
 	b.posts(t, 1000)
 	// Each delivery is being attempted, or waits for its next attempt or its turn.
@@ -87,8 +86,7 @@ func TestAPostponedDeliveryHasADueTimeAndIsNotStartedAgain(t *testing.T) {
 	tier.Slow(t, "holds 200 deliveries")
 	t.Parallel()
 	// The attempts must fill the slots before the first one times out.
-	b := setup(t, apptest.Options{Worker: true, Decorate: []any{apptest.PatientSender}})
-	swept(t, b.app)
+	b := newBundle(t, alone(t, apptest.Options{Worker: true, Decorate: []any{apptest.PatientSender}}))
 	b.hanging(t)
 	b.posts(t, 200)
 	b.rows(t, "workflow_id IS NULL", 0, 0)
@@ -167,7 +165,7 @@ func TestAnOrganizationAtItsRetryLimitDelaysNoOthersInItsRun(t *testing.T) {
 	busy := setup(t, apptest.Options{
 		Worker: true, DatabaseURL: database, Environ: []string{"EARSHOT_DELIVERY_GROUP_MAX=1"}, Decorate: []any{apptest.PatientSender},
 	})
-	swept(t, busy.app)
+	require.NoError(t, busy.app.Swept(t.Context()))
 	second := testkit.NewReceiver(t)
 	busy.tenant.Register(t, second, "post.created")
 	release := make(chan struct{})

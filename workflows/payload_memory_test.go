@@ -51,8 +51,7 @@ func (h *hoard) peak() int {
 func TestLargePayloadsToHangingReceiversLeaveMemoryForOtherOrganizations(t *testing.T) {
 	tier.Slow(t, "fills the memory for payloads while receivers hang")
 	t.Parallel()
-	b := setup(t, apptest.Options{Worker: true})
-	swept(t, b.app)
+	b := newBundle(t, alone(t, apptest.Options{Worker: true}))
 	hanging := &hoard{end: t.Context().Done()}
 	// Each has enough slots for all. On a slow machine, eight changes in 9 s fill the memory.
 	const receivers, changes = 12, 30

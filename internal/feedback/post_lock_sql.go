@@ -37,11 +37,11 @@ type PostPlaces struct {
 
 // Postgres may keep the plan of a statement from the time when a table was small. All indexes look alike
 // then, and it may choose one that leads to all rows of the organization or the board. Therefore only the
-// right index can be used:
-//   - IS NOT DISTINCT FROM and coalesce compare without an index, so that rows are found by their ids.
-//   - A slug is found as the first one in a range, because only one index has this order. The range ends
-//     at the slug: behind it may be entries of many deleted posts. The boards are of the organization, and
-//     so are their posts.
+// right index can be used.
+//
+// IS NOT DISTINCT FROM and coalesce compare without an index, so rows are found by their ids. A slug is found as
+// the first one in a range, because only one index has this order. The range ends at the slug, because entries of
+// many deleted posts may follow. The boards are of the organization, and so are their posts.
 var keepPostPlacesSQL = `
 SELECT b.*, ARRAY(
   SELECT w.slug FROM unnest((SELECT $2::uuid[]), $3::text[]) w(board_id, slug), LATERAL (

@@ -253,8 +253,7 @@ func (s *Shared) start(ctx context.Context) error {
 	}
 	s.app, s.ends = a, append(s.ends, stop)
 	if s.Worker {
-		// The sweep at the start could start a run for a delivery that a test has just made.
-		return a.awaitSweep(ctx)
+		return a.Swept(ctx)
 	}
 	return nil
 }
@@ -266,14 +265,15 @@ func (s *Shared) stop() (err error) {
 	return err
 }
 
-// awaitSweep returns when the service has finished the sweep at its start.
-func (a *App) awaitSweep(ctx context.Context) error {
+// Swept returns when the service, which has a worker, has finished the sweep at its start. That sweep could start
+// a separate run for a delivery that has just been committed.
+func (a *App) Swept(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, testkit.Wait)
 	defer cancel()
 	if a.Temporal == nil {
 		return errors.New("a worker needs Temporal")
 	}
-	query := a.Since("WorkflowId = '" + dispatch.SweepAtStart + "' AND ExecutionStatus = 'Completed'")
+	query := a.Since("WorkflowId = '" + dispatch.FirstSweep + "' AND ExecutionStatus = 'Completed'")
 	for {
 		answer, err := a.Temporal.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{Query: query})
 		if err != nil {
