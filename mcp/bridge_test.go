@@ -86,8 +86,10 @@ func TestMessagesPassABridgeAsTheyAre(t *testing.T) {
 
 func TestABridgeSaysWhenToComeBack(t *testing.T) {
 	t.Parallel()
-	app := apptest.Start(t, apptest.Options{Environ: []string{"EARSHOT_RATE_LIMIT=2"}})
-	d := newDesktop(t, app.URL, app.Tenant(t).Key)
+	app := apptest.Start(t, apptest.Options{})
+	n := app.Tenant(t)
+	n.Limit(t, 2)
+	d := newDesktop(t, app.URL, n.Key)
 	lines := bufio.NewReader(d.from)
 	for _, wanted := range []string{`"tools":[`, `Try again in 30 seconds.`} {
 		_, err := io.WriteString(d.to, listTools+"\n")

@@ -54,7 +54,7 @@ func TestALongListIsReadPageByPageAndEachAnswerStaysUnderItsSize(t *testing.T) {
 
 func TestAPageSlightlyOverTheSizeLosesRowsAndNoTexts(t *testing.T) {
 	t.Parallel()
-	app := apptest.Start(t, apptest.Options{Environ: []string{"EARSHOT_RATE_LIMIT=10000"}})
+	app := apptest.Start(t, apptest.Options{})
 	n := app.Tenant(t)
 	a := newAgent(t, app, n.Key)
 	board := n.ID(t, "/v1/boards", object{"name": "Ideas"})
@@ -104,7 +104,7 @@ func TestANoteNamesAFewOfTheValuesThatAreLeftOut(t *testing.T) {
 
 func TestABoardsTagsComeWholeAndInPartsWhereTheyAreMore(t *testing.T) {
 	t.Parallel()
-	app := apptest.Start(t, apptest.Options{Environ: []string{"EARSHOT_RATE_LIMIT=10000"}})
+	app := apptest.Start(t, apptest.Options{})
 	a := newAgent(t, app, app.Tenant(t).Key)
 	board := a.make(t, "manage_board", object{"action": "create_board", "name": "Ideas"})["id"]
 	tag := func(i int) answer {

@@ -48,8 +48,9 @@ func TestAKeyThatIsNotValidIsRefusedByTheProtocol(t *testing.T) {
 
 func TestAToolCallTakesATokenFromTheRequestBudget(t *testing.T) {
 	t.Parallel()
-	app := apptest.Start(t, apptest.Options{Environ: []string{"EARSHOT_RATE_LIMIT=6"}})
+	app := apptest.Start(t, apptest.Options{})
 	n := app.Tenant(t)
+	n.Limit(t, 6)
 	left := func(a apptest.Answer) string { return a.Header.Get("X-RateLimit-Remaining") }
 	require.Equal(t, "5", left(n.Do(t, http.MethodGet, "/v1/boards", nil)))
 	require.Equal(t, "4", left(post(t, n, calling("list_boards", object{}))))
@@ -96,8 +97,10 @@ func postBatch(t *testing.T, app *apptest.App, n *apptest.Tenant, calls int, cal
 
 func TestABatchThatOutrunsTheBudgetSaysSoCallByCall(t *testing.T) {
 	t.Parallel()
-	app := apptest.Start(t, apptest.Options{Environ: []string{"EARSHOT_RATE_LIMIT=2"}})
-	answers := postBatch(t, app, app.Tenant(t), 5, calling("list_boards", object{}))
+	app := apptest.Start(t, apptest.Options{})
+	n := app.Tenant(t)
+	n.Limit(t, 2)
+	answers := postBatch(t, app, n, 5, calling("list_boards", object{}))
 	require.Len(t, answers, 5)
 	require.Equal(t, 3, limited(t, answers))
 }

@@ -14,7 +14,6 @@ import (
 
 	"earshot/internal/access"
 	"earshot/internal/testkit"
-	"earshot/internal/testkit/apptest"
 )
 
 func badForms(t *testing.T, v *visitor) {
@@ -149,40 +148,37 @@ func otherSites(t *testing.T, v *visitor) {
 	require.Zero(t, v.left(t))
 }
 
-func tooManyForms(t *testing.T, v *visitor) {
-	own := *v
-	app := apptest.Start(t, apptest.Options{Environ: []string{"EARSHOT_TRUSTED_PROXIES=127.0.0.0/8", "EARSHOT_PUBLIC_ORIGIN=https://feedback.example.com"}})
-	own.tenant = &tenant{Tenant: app.Tenant(t)}
-	own.public(t)
-	own.post(t, "Dark mode", nil)
-	from := []string{"X-Forwarded-For", "203.0.113.7"}
+func TestAnEndUserHasToWaitAfterTooManyForms(t *testing.T) {
+	t.Parallel()
+	v := newVisitor(t, published.Start(t))
+	v.post(t, "Dark mode", nil)
 	for range 60 {
-		own.fill(t, own.at+"/dark-mode/-/vote", own.filled(own.address("bot"), "topic", "x"), from...)
+		v.fill(t, v.at+"/dark-mode/-/vote", v.filled(v.address("bot"), "topic", "x"))
 	}
-	a := own.do(t, http.MethodPost, own.at+"/dark-mode/-/vote", own.filled(own.address("ada")), from...)
+	a := v.do(t, http.MethodPost, v.at+"/dark-mode/-/vote", v.filled(v.address("ada")))
 	// On a slow machine a token may have flowed in meanwhile.
 	for range 10 {
 		if a.StatusCode == http.StatusTooManyRequests {
 			break
 		}
-		a = own.do(t, http.MethodPost, own.at+"/dark-mode/-/vote", own.filled(own.address("ada")), from...)
+		a = v.do(t, http.MethodPost, v.at+"/dark-mode/-/vote", v.filled(v.address("ada")))
 	}
 	require.Equal(t, http.StatusTooManyRequests, a.StatusCode)
 	require.NotEmpty(t, a.Header.Get("Retry-After"))
-	own.fill(t, own.at+"/dark-mode/-/vote", own.filled(own.address("ada")), "X-Forwarded-For", "203.0.113.8")
+	v.fill(t, v.at+"/dark-mode/-/vote", v.filled(v.address("ada")), "X-Forwarded-For", "203.0.113.8")
 }
 
 func TestLinksLeadWhereTheOperatorSaysAndNowhereElse(t *testing.T) {
 	t.Parallel()
-	v := alone(t, "EARSHOT_PUBLIC_ORIGIN=https://feedback.example.com")
+	v := newVisitor(t, published.Start(t))
 	v.post(t, "Dark mode", nil)
-	v.fill(t, v.at+"/dark-mode/-/vote", v.filled(v.address("ada")), "Origin", "https://feedback.example.com", "X-Forwarded-Host", "evil.example")
+	v.fill(t, v.at+"/dark-mode/-/vote", v.filled(v.address("ada")), "X-Forwarded-Host", "evil.example")
 	require.Eventually(t, func() bool { return len(v.letters(t, v.address("ada"))) == 1 }, testkit.Wait, testkit.Tick)
 	text, err := io.ReadAll(quotedprintable.NewReader(v.letters(t, v.address("ada"))[0].Body))
 	require.NoError(t, err)
 	token := regexp.MustCompile(`https://feedback\.example\.com` + v.home + `/-/confirm\?token=(\S+)`).FindStringSubmatch(string(text))
 	require.NotNil(t, token, string(text))
-	done := v.do(t, http.MethodPost, v.home+"/-/confirm", url.Values{"token": {token[1]}}, "Origin", "https://feedback.example.com")
+	done := v.do(t, http.MethodPost, v.home+"/-/confirm", url.Values{"token": {token[1]}})
 	require.Equal(t, http.StatusSeeOther, done.StatusCode)
 	require.True(t, done.Cookies()[0].Secure)
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/internal/testkit"
-	"earshot/internal/testkit/apptest"
 )
 
 // contactsWith returns the contacts with an address.
@@ -64,10 +63,7 @@ func optIns(t *testing.T, v *visitor) {
 
 func TestAtTheContactCapAnInteractionCountsAndTheContactIsLeftOut(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	app := apptest.Start(t, apptest.Options{Worker: true, Environ: []string{"EARSHOT_MAIL_DIR=" + dir, "EARSHOT_CONTACT_CAP_FREE=1"}})
-	v := &visitor{tenant: &tenant{Tenant: app.TenantOn(t, "free")}, mailbox: dir}
-	v.public(t)
+	v := &visitor{tenant: newTenant(published.Start(t).TenantOn(t, "free")).public(t)}
 	v.ID(t, "/v1/contacts", object{"email": "first@example.com"})
 	id := v.post(t, "Dark mode", nil)
 	v.fill(t, v.at+"/dark-mode/-/vote", v.filled(v.address("ada")))

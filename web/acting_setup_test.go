@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"cmp"
 	"io"
 	"maps"
 	"mime/quotedprintable"
@@ -21,36 +22,41 @@ import (
 	"earshot/internal/testkit/apptest"
 )
 
+// mailOrigin is the public origin of published.
+const mailOrigin = "https://feedback.example.com"
+
+var (
+	// mailing has no public origin. All visitors come from one network.
+	mailing = apptest.Shared{Worker: true, Mails: true}
+	// published is behind a proxy. It believes the address of each organization's visitors (tenant.network), so a
+	// test that uses up a limit of its network leaves the others theirs.
+	published = apptest.Shared{Worker: true, Mails: true, Environ: []string{
+		proxies, "EARSHOT_PUBLIC_ORIGIN=" + mailOrigin + "/", "EARSHOT_CONTACT_CAP_FREE=1", "EARSHOT_DISPOSABLE_DOMAINS=mailinator.example",
+	}}
+)
+
+const proxies = "EARSHOT_TRUSTED_PROXIES=127.0.0.0/8"
+
 // visitor is a browser on an organization's public board, with a mailbox.
 type visitor struct {
 	*tenant
-	mailbox string
-	cookie  *http.Cookie
+	cookie *http.Cookie
 }
 
-// mailed starts a service that writes its e-mails to a directory.
-func mailed(t *testing.T, tests map[string]func(*testing.T, *visitor)) {
+func newVisitor(t *testing.T, app *apptest.App) *visitor {
 	t.Helper()
-	dir := t.TempDir()
-	app := apptest.Start(t, apptest.Options{Worker: true, Environ: []string{"EARSHOT_MAIL_DIR=" + dir}})
+	return &visitor{tenant: newTenant(app.Tenant(t)).public(t)}
+}
+
+// mailed runs tests of visitors to organizations of their own.
+func mailed(t *testing.T, app *apptest.App, tests map[string]func(*testing.T, *visitor)) {
+	t.Helper()
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			v := &visitor{tenant: &tenant{Tenant: app.Tenant(t)}, mailbox: dir}
-			v.public(t)
-			test(t, v)
+			test(t, newVisitor(t, app))
 		})
 	}
-}
-
-// alone starts a service for one test. It writes its e-mails to a directory.
-func alone(t *testing.T, environ ...string) *visitor {
-	t.Helper()
-	dir := t.TempDir()
-	app := apptest.Start(t, apptest.Options{Worker: true, Environ: append(environ, "EARSHOT_MAIL_DIR="+dir)})
-	v := &visitor{tenant: &tenant{Tenant: app.Tenant(t)}, mailbox: dir}
-	v.public(t)
-	return v
 }
 
 // do sends a request as the browser does.
@@ -68,8 +74,9 @@ func (v *visitor) do(t *testing.T, method, path string, form url.Values, header 
 	require.NoError(t, err)
 	if form != nil {
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-		r.Header.Set("Origin", v.App.URL)
+		r.Header.Set("Origin", v.origin())
 	}
+	v.forward(r)
 	if v.cookie != nil && strings.HasPrefix(path, v.cookie.Path) {
 		r.AddCookie(v.cookie)
 	}
@@ -114,7 +121,7 @@ func (v *visitor) fill(t *testing.T, path string, form url.Values, header ...str
 // letters returns the e-mails to an address.
 func (v *visitor) letters(t *testing.T, to string) (all []*mail.Message) {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(v.mailbox, "*.eml"))
+	files, err := filepath.Glob(filepath.Join(v.App.Config.MailDir, "*.eml"))
 	require.NoError(t, err)
 	for _, file := range files {
 		f, err := os.Open(file)
@@ -155,7 +162,7 @@ func (v *visitor) linkIn(t *testing.T, text string) string {
 	require.NotEmpty(t, link, text)
 	at, err := url.Parse(link)
 	require.NoError(t, err)
-	require.Equal(t, v.App.URL, "http://"+at.Host)
+	require.Equal(t, v.origin(), at.Scheme+"://"+at.Host)
 	return at.RequestURI()
 }
 
@@ -190,6 +197,11 @@ func (v *visitor) pressWith(t *testing.T, link string, optIn bool) answered {
 		return pressed
 	}
 	return v.do(t, http.MethodGet, pressed.Header.Get("Location"), nil)
+}
+
+// origin is the origin of the pages.
+func (v *visitor) origin() string {
+	return cmp.Or(strings.TrimSuffix(v.App.Config.PublicOrigin, "/"), v.App.URL)
 }
 
 func (v *visitor) address(name string) string { return name + "@" + v.slug + ".example.com" }

@@ -15,7 +15,7 @@ import (
 
 func TestAnEndUser(t *testing.T) {
 	t.Parallel()
-	mailed(t, map[string]func(*testing.T, *visitor){
+	mailed(t, mailing.Start(t), map[string]func(*testing.T, *visitor){
 		"votes by a link in an e-mail, once, and the webhook hears of it":             votesByMail,
 		"posts and comments by links, as a guest":                                     postsAndComments,
 		"isn't asked again on the browser, and takes the vote back":                   knownOnTheBrowser,
@@ -32,7 +32,6 @@ func TestAnEndUser(t *testing.T) {
 		"can't act on a private board":                                                privateActs,
 		"isn't made to act by other sites":                                            otherSites,
 		"sees pages that are the same for everybody until they act":                   sharedPages,
-		"has to wait after too many forms":                                            tooManyForms,
 		"reads pages, forms and e-mails in German":                                    germanActs,
 		"gets no link to a host that somebody made up":                                foreignHost,
 	})

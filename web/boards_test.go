@@ -172,7 +172,7 @@ func privateBoard(t *testing.T, n *tenant) {
 	}
 	same(n.at + "/unknown")
 	same(n.at + "/-/changelog/unknown")
-	closed := &tenant{Tenant: n.App.Tenant(t)}
+	closed := newTenant(n.App.Tenant(t))
 	closed.operate(t, access.OrganizationPatch{Logo: logo(t)})
 	for _, below := range []string{"", "/-/logo", "/-/image.png", "/-/sitemap.xml"} {
 		same("/b/" + closed.Organization.ID.String() + below)

@@ -21,8 +21,6 @@ import (
 	"earshot/workflows"
 )
 
-const mailOrigin = "https://feedback.example.com"
-
 // reader is a visitor who has received an e-mail.
 type reader struct {
 	*visitor
@@ -31,23 +29,22 @@ type reader struct {
 	unsubscribe, preferences string
 }
 
-// readers starts a service whose organizations send e-mails to end-users.
+// readers runs tests of readers of organizations that send e-mails to end-users.
 func readers(t *testing.T, tests map[string]func(*testing.T, *reader)) {
 	t.Helper()
-	dir := t.TempDir()
-	app := apptest.Start(t, apptest.Options{Worker: true, Environ: []string{"EARSHOT_MAIL_DIR=" + dir, "EARSHOT_PUBLIC_ORIGIN=" + mailOrigin}})
+	app := published.Start(t)
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			test(t, newReader(t, app, dir))
+			test(t, newReader(t, app))
 		})
 	}
 }
 
-// newReader makes an organization with a reader. The service writes its e-mails to the directory.
-func newReader(t *testing.T, app *apptest.App, dir string) *reader {
+// newReader makes an organization with a reader.
+func newReader(t *testing.T, app *apptest.App) *reader {
 	t.Helper()
-	r := &reader{visitor: &visitor{tenant: &tenant{Tenant: app.Tenant(t)}, mailbox: dir}}
+	r := &reader{visitor: &visitor{tenant: newTenant(app.Tenant(t))}}
 	on := true
 	updated, err := app.Access.ArrangeOrganization(r.Context(t.Context()), access.OrganizationPatch{SubscriberMails: &on, SubscriberMailsAllowed: &on})
 	require.NoError(t, err)

@@ -185,13 +185,12 @@ func searchEngines(t *testing.T, n *tenant) {
 
 func TestLinksLeadToThePublicOriginRegardlessOfTheRequest(t *testing.T) {
 	t.Parallel()
-	app := apptest.Start(t, apptest.Options{Environ: []string{"EARSHOT_PUBLIC_ORIGIN=https://feedback.example.com/"}})
-	n := (&tenant{Tenant: app.Tenant(t)}).public(t)
+	n := newTenant(published.Start(t).Tenant(t)).public(t)
 	n.entry(t, "News", apptest.LongPast)
 	for _, path := range []string{n.at, n.at + "/-/changelog.atom", n.at + "/-/sitemap.xml"} {
 		page := n.read(t, path, "X-Forwarded-Proto", "http")
-		require.Contains(t, page.body, "https://feedback.example.com/b/")
-		require.NotContains(t, page.body, app.URL)
+		require.Contains(t, page.body, mailOrigin+"/b/")
+		require.NotContains(t, page.body, n.App.URL)
 	}
 }
 
@@ -211,7 +210,7 @@ func crossOrigin(t *testing.T, n *tenant) {
 func TestPagesAreCountedByTheirKind(t *testing.T) {
 	t.Parallel()
 	app := apptest.Start(t, apptest.Options{Environ: []string{"EARSHOT_METRICS_LISTEN=127.0.0.1:0"}})
-	n := (&tenant{Tenant: app.Tenant(t)}).public(t)
+	n := newTenant(app.Tenant(t)).public(t)
 	n.post(t, "Dark mode", nil)
 	n.read(t, n.at)
 	n.read(t, n.at+"/dark-mode")

@@ -2,10 +2,12 @@ package web_test
 
 import (
 	"encoding/xml"
+	"fmt"
 	"io"
 	"net/http"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -30,11 +32,26 @@ type tenant struct {
 	// board is the board's path in the API. home and at are the paths of the organization's and the
 	// board's page.
 	board, home, at string
+	// network is the address of all visitors behind a proxy.
+	network string
+}
+
+// networks counts the addresses of tenants.
+var networks atomic.Uint32
+
+// newTenant gives the visitors of a service behind a proxy an address of their own. The range is the one for
+// benchmarks (RFC 2544).
+func newTenant(n *apptest.Tenant) *tenant {
+	made := &tenant{Tenant: n}
+	if i := networks.Add(1); len(n.App.Config.TrustedProxies) > 0 {
+		made.network = fmt.Sprintf("198.18.%d.%d", i>>8, i&0xff)
+	}
+	return made
 }
 
 func together(t *testing.T, tests map[string]func(*testing.T, *tenant)) {
 	t.Helper()
-	apptest.Together(t, func(n *apptest.Tenant) *tenant { return &tenant{Tenant: n} }, tests)
+	apptest.Together(t, apptest.Start(t, apptest.Options{}), newTenant, tests)
 }
 
 // public gives the organization a slug and a public board.
@@ -57,7 +74,7 @@ func (n *tenant) operate(t *testing.T, in access.OrganizationPatch) {
 // other makes another organization with a public board.
 func (n *tenant) other(t *testing.T) *tenant {
 	t.Helper()
-	return (&tenant{Tenant: n.App.Tenant(t)}).public(t)
+	return newTenant(n.App.Tenant(t)).public(t)
 }
 
 func (n *tenant) post(t *testing.T, title string, more object) string {
@@ -75,6 +92,13 @@ type answered struct {
 	body string
 }
 
+// forward does what the proxy does.
+func (n *tenant) forward(r *http.Request) {
+	if n.network != "" {
+		r.Header.Set("X-Forwarded-For", n.network)
+	}
+}
+
 func (n *tenant) ask(t *testing.T, method, path string, header ...string) answered {
 	t.Helper()
 	return n.sent(t, method, path, "", header...)
@@ -85,6 +109,7 @@ func (n *tenant) sent(t *testing.T, method, path, text string, header ...string)
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, n.App.URL+path, strings.NewReader(text))
 	require.NoError(t, err)
+	n.forward(r)
 	for i := 0; i+1 < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])
 		if header[i+1] == "" {

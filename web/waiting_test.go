@@ -6,13 +6,11 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"earshot/internal/testkit/apptest"
 )
 
 func TestAModeratedTextAppearsOnlyAfterApproval(t *testing.T) {
 	t.Parallel()
-	mailed(t, map[string]func(*testing.T, *visitor){
+	mailed(t, published.Start(t), map[string]func(*testing.T, *visitor){
 		"as the form, the link's page and the page behind the button say": waitsByMail,
 		"as a known visitor reads":                                        waitsOfTheKnown,
 		"and is on no page before":                                        waitsOnNoPage,
@@ -138,9 +136,7 @@ func blockedWordWaits(t *testing.T, v *visitor) {
 
 func TestADisposableAddressIsToldAtItsFieldThatItCantBeUsed(t *testing.T) {
 	t.Parallel()
-	app := apptest.Start(t, apptest.Options{Environ: []string{"EARSHOT_DISPOSABLE_DOMAINS=mailinator.example"}})
-	v := &visitor{tenant: &tenant{Tenant: app.Tenant(t)}}
-	v.public(t)
+	v := newVisitor(t, published.Start(t))
 	unchanged := v.Watch(t)
 	a := v.do(t, http.MethodPost, v.at+"/-/new", v.filled("ada@eu.mailinator.example", "title", ""))
 	require.Equal(t, http.StatusUnprocessableEntity, a.StatusCode)

@@ -13,12 +13,11 @@ import (
 
 	"earshot/internal/access"
 	"earshot/internal/testkit"
-	"earshot/internal/testkit/apptest"
 )
 
 func TestFormsInTheWidgetsFrame(t *testing.T) {
 	t.Parallel()
-	mailed(t, map[string]func(*testing.T, *visitor){
+	mailed(t, published.Start(t), map[string]func(*testing.T, *visitor){
 		"take posts, votes and comments, which count once their links were used": frameActs,
 		"ignore the browser's cookie, so every action needs a link":              frameKnowsNobody,
 		"may be shown by pages of the origins that were allowed, alone":          frameFormAncestors,
@@ -150,7 +149,9 @@ func frameTrap(t *testing.T, v *visitor) {
 func frameOtherSites(t *testing.T, v *visitor) {
 	v.allow(t)
 	v.post(t, "Dark mode", nil)
-	for _, header := range [][]string{{"Origin", product}, {"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site"}, {"Origin", "null"}} {
+	for _, header := range [][]string{
+		{"Origin", product}, {"Origin", product, "Sec-Fetch-Site", "cross-site"}, {"Origin", "https://shop.example.com", "Sec-Fetch-Site", "same-site"}, {"Origin", "null"},
+	} {
 		for _, path := range []string{"/dark-mode/-/vote", "/dark-mode/-/comment", "/-/new"} {
 			a := v.do(t, http.MethodPost, v.inFrame()+path, v.filled(v.address("ada"), "title", "x", "text", "x"), header...)
 			require.Equal(t, http.StatusForbidden, a.StatusCode, "%s %s", path, header)
@@ -196,20 +197,16 @@ func framePrivateForms(t *testing.T, v *visitor) {
 }
 
 func frameTooMany(t *testing.T, v *visitor) {
-	own := *v
-	app := apptest.Start(t, apptest.Options{Environ: []string{"EARSHOT_TRUSTED_PROXIES=127.0.0.0/8", "EARSHOT_PUBLIC_ORIGIN=https://feedback.example.com"}})
-	own.tenant = &tenant{Tenant: app.Tenant(t)}
-	own.widget(t)
-	own.post(t, "Dark mode", nil)
-	from := []string{"X-Forwarded-For", "203.0.113.7", "Origin", "https://feedback.example.com"}
+	v.allow(t)
+	v.post(t, "Dark mode", nil)
 	for range 30 {
-		own.fillFrame(t, own.inFrame()+"/-/new", own.filled(own.address("bot"), "topic", "x"), from...)
-		own.fill(t, own.at+"/-/new", own.filled(own.address("bot"), "topic", "x"), from...)
+		v.fillFrame(t, v.inFrame()+"/-/new", v.filled(v.address("bot"), "topic", "x"))
+		v.fill(t, v.at+"/-/new", v.filled(v.address("bot"), "topic", "x"))
 	}
-	a := own.do(t, http.MethodPost, own.inFrame()+"/-/new", own.filled(own.address("ada"), "title", "x"), from...)
+	a := v.do(t, http.MethodPost, v.inFrame()+"/-/new", v.filled(v.address("ada"), "title", "x"))
 	require.Equal(t, http.StatusTooManyRequests, a.StatusCode)
 	require.NotEmpty(t, a.Header.Get("Retry-After"))
-	require.Equal(t, own.inFrame(), a.link("Posts"))
+	require.Equal(t, v.inFrame(), a.link("Posts"))
 }
 
 func frameGerman(t *testing.T, v *visitor) {

@@ -315,17 +315,14 @@ func identifyUnknown(t *testing.T, n *tenant) {
 }
 
 func identifyLimited(t *testing.T, _ *tenant) {
-	// The test starts a service of its own, because the limits count all requests from this
-	// network.
-	own := &tenant{Tenant: apptest.Start(t, apptest.Options{Environ: []string{"EARSHOT_TRUSTED_PROXIES=127.0.0.1/32"}}).Tenant(t)}
-	own.widget(t)
+	own := newTenant(published.Start(t).Tenant(t)).widget(t) // it trusts a proxy
 	from := func(address string) answered { return own.identify(t, given("a.b.c"), "X-Forwarded-For", address) }
 	var statuses []int
 	for range 125 {
-		statuses = append(statuses, from("203.0.113.7").StatusCode)
+		statuses = append(statuses, from(own.network).StatusCode)
 	}
 	require.Equal(t, http.StatusUnauthorized, statuses[0])
-	limited := from("203.0.113.7")
+	limited := from(own.network)
 	require.Equal(t, http.StatusTooManyRequests, limited.StatusCode)
 	require.NotEmpty(t, limited.Header.Get("Retry-After"))
 	require.GreaterOrEqual(t, slices.Index(statuses, http.StatusTooManyRequests), 120)
@@ -333,8 +330,7 @@ func identifyLimited(t *testing.T, _ *tenant) {
 }
 
 func identifyCapped(t *testing.T, _ *tenant) {
-	app := apptest.Start(t, apptest.Options{Environ: []string{"EARSHOT_CONTACT_CAP_FREE=1"}})
-	own := (&tenant{Tenant: app.TenantOn(t, "free")}).widget(t)
+	own := newTenant(published.Start(t).TenantOn(t, "free")).widget(t)
 	require.Equal(t, http.StatusNoContent, own.identify(t, given(own.token(t, "u-1", nil))).StatusCode)
 	full := own.identify(t, given(own.token(t, "u-2", nil)))
 	require.Equal(t, http.StatusPaymentRequired, full.StatusCode)
@@ -344,7 +340,7 @@ func identifyCapped(t *testing.T, _ *tenant) {
 func TestATokenOfTheWidgetIsInNoLog(t *testing.T) {
 	t.Parallel()
 	logs := testkit.NewLogs()
-	n := (&tenant{Tenant: apptest.Start(t, apptest.Options{Logs: logs.Logger()}).Tenant(t)}).widget(t)
+	n := newTenant(apptest.Start(t, apptest.Options{Logs: logs.Logger()}).Tenant(t)).widget(t)
 	token := n.token(t, "u-1", object{"email": "ada@example.com"})
 	damaged := token[:len(token)-4] + "AAAA"
 	require.Equal(t, http.StatusNoContent, n.identify(t, given(token)).StatusCode)

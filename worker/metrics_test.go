@@ -19,6 +19,9 @@ import (
 	"earshot/internal/testkit/apptest"
 )
 
+// scrapable is a service with metrics and profiles, for tests whose promise holds regardless of other requests.
+var scrapable = apptest.Shared{Worker: true, Environ: []string{"EARSHOT_METRICS_LISTEN=127.0.0.1:0", "EARSHOT_PROFILES=true"}}
+
 // scraped returns the response of the metrics listener to a path.
 func scraped(t require.TestingT, app *apptest.App, path string) string {
 	answer, err := http.Get("http://" + app.Metrics.Address() + path)
@@ -39,7 +42,7 @@ func measured(t *testing.T, o apptest.Options) *apptest.App {
 
 func TestProfilesAreServedWhereTheMetricsAreAndNotWhereTheAPIIs(t *testing.T) {
 	t.Parallel()
-	app := measured(t, apptest.Options{Environ: []string{"EARSHOT_PROFILES=true"}})
+	app := scrapable.Start(t)
 	require.Contains(t, scraped(t, app, "/debug/pprof/"), "goroutine")
 	for _, path := range []string{"/debug/pprof/", "/debug/pprof/heap", "/v1/debug/pprof/"} {
 		answer, err := http.Get(app.URL + path)
@@ -104,8 +107,7 @@ var rare = []string{
 
 func TestAlertsAndDashboardsAskForMetricsThatAProcessHas(t *testing.T) {
 	t.Parallel()
-	r := testkit.NewReceiver(t)
-	app := measured(t, apptest.Options{Worker: true})
+	app, r := scrapable.Start(t), testkit.NewReceiver(t)
 	seed(t, app, r)
 	r.Await(t, 1)
 	sweep(t, app)
@@ -163,8 +165,7 @@ func TestMetricsTellWhomTheRateLimitRefused(t *testing.T) {
 
 func TestMetricsNameNoWebhookAndNoOrganization(t *testing.T) {
 	t.Parallel()
-	r := testkit.NewReceiver(t)
-	app := measured(t, apptest.Options{Worker: true})
+	app, r := scrapable.Start(t), testkit.NewReceiver(t)
 	seed(t, app, r)
 	r.Await(t, 1)
 	sweep(t, app)
@@ -173,8 +174,7 @@ func TestMetricsNameNoWebhookAndNoOrganization(t *testing.T) {
 
 func TestTheMetricsListenerAnswersHealthChecksOfAWorker(t *testing.T) {
 	t.Parallel()
-	app := measured(t, apptest.Options{Worker: true})
-	require.JSONEq(t, `{"status":"ok"}`, scraped(t, app, "/healthz"))
+	require.JSONEq(t, `{"status":"ok"}`, scraped(t, scrapable.Start(t), "/healthz"))
 }
 
 func TestNothingListensWithoutAnAddressForMetrics(t *testing.T) {

@@ -23,6 +23,9 @@ import (
 // month is the default retention of a deployment.
 const month = 30 * 24 * time.Hour
 
+// unlimited is a service that keeps everything.
+var unlimited = apptest.Shared{Worker: true, Turns: true, Environ: []string{"EARSHOT_RETENTION=0"}}
+
 // removal starts the retention.
 func removal(t *testing.T, app *apptest.App) client.WorkflowRun {
 	t.Helper()
@@ -67,7 +70,7 @@ func (o old) replay(t *testing.T) int {
 
 func TestADeliveryOlderThanTheRetentionIsRemovedAndCannotBeReplayed(t *testing.T) {
 	t.Parallel()
-	app := apptest.Start(t, apptest.Options{Worker: true})
+	app := inTurns.Start(t)
 	o := newOld(t, app)
 	require.Equal(t, activities.RemoveResult{Deliveries: 1, Events: 1}, removed(t, removal(t, app)))
 	require.Equal(t, http.StatusNotFound, o.replay(t))
@@ -76,38 +79,38 @@ func TestADeliveryOlderThanTheRetentionIsRemovedAndCannotBeReplayed(t *testing.T
 
 func TestTombstonesThatAreOlderThanTheRetentionAreRemoved(t *testing.T) {
 	t.Parallel()
-	app := apptest.Start(t, apptest.Options{Worker: true})
+	app := inTurns.Start(t)
 	n := app.Tenant(t)
 	for range 2 {
 		n.Make(t, http.MethodDelete, "/v1/contacts/"+n.ID(t, "/v1/contacts", apptest.Object{}), nil)
 	}
-	c := connect(t, app.Config.DatabaseURL)
-	_, err := c.Exec(t.Context(), "UPDATE tombstones SET deleted_at = now() - interval '31 days' WHERE id = (SELECT id FROM tombstones LIMIT 1)")
+	const own = "(SELECT id FROM tombstones WHERE organization_id = $1 LIMIT 1)"
+	of := n.Organization.ID.UUID()
+	_, err := app.Pool.Exec(t.Context(), "UPDATE tombstones SET deleted_at = now() - interval '31 days' WHERE id = "+own, of)
 	require.NoError(t, err)
 	require.Equal(t, 1, removed(t, removal(t, app)).Tombstones)
 	var left int
-	require.NoError(t, c.QueryRow(t.Context(), "SELECT count(*) FROM tombstones").Scan(&left))
+	require.NoError(t, app.Pool.QueryRow(t.Context(), "SELECT count(*) FROM tombstones WHERE organization_id = $1", of).Scan(&left))
 	require.Equal(t, 1, left)
 }
 
 func TestEverythingButFullBudgetsOfKeysIsKeptWhenTheRetentionIsZero(t *testing.T) {
 	t.Parallel()
-	app := apptest.Start(t, apptest.Options{Worker: true, Environ: []string{"EARSHOT_RETENTION=0"}})
+	app := unlimited.Start(t)
 	o := newOld(t, app)
-	c := connect(t, app.Config.DatabaseURL)
-	_, err := c.Exec(t.Context(), "INSERT INTO token_buckets VALUES (gen_random_uuid(), '-infinity'), (gen_random_uuid(), 'infinity')")
+	_, err := app.Pool.Exec(t.Context(), "INSERT INTO token_buckets VALUES (gen_random_uuid(), '-infinity'), (gen_random_uuid(), 'infinity')")
 	require.NoError(t, err)
 	require.Equal(t, activities.RemoveResult{}, removed(t, removal(t, app)))
 	require.Equal(t, http.StatusCreated, o.replay(t))
 	var full, used int
-	require.NoError(t, c.QueryRow(t.Context(), `SELECT count(*) FILTER (WHERE full_at = '-infinity'),
+	require.NoError(t, app.Pool.QueryRow(t.Context(), `SELECT count(*) FILTER (WHERE full_at = '-infinity'),
 		count(*) FILTER (WHERE full_at = 'infinity') FROM token_buckets`).Scan(&full, &used))
 	require.Equal(t, []int{0, 1}, []int{full, used})
 }
 
 func TestADeletedWebhookAndItsLogAreRemovedEvenWithUnlimitedRetention(t *testing.T) {
 	t.Parallel()
-	app := apptest.Start(t, apptest.Options{Worker: true, Environ: []string{"EARSHOT_RETENTION=0"}})
+	app := unlimited.Start(t)
 	gone, kept := newOld(t, app), newOld(t, app)
 	gone.tenant.Make(t, http.MethodDelete, "/v1/webhooks/"+gone.webhook, nil)
 	require.Equal(t, http.StatusNotFound, gone.replay(t))

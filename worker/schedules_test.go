@@ -29,7 +29,7 @@ func described(t *testing.T, c client.Client, id string) *client.ScheduleDescrip
 
 func TestTheSweepRunsEveryMinuteAndTheRetentionEveryHour(t *testing.T) {
 	t.Parallel()
-	app := apptest.Start(t, apptest.Options{Worker: true})
+	app := scrapable.Start(t)
 	for id, every := range map[string]time.Duration{workflows.SweepSchedule: time.Minute, workflows.RetentionSchedule: time.Hour} {
 		s := described(t, app.Temporal, id).Schedule
 		require.Equal(t, []client.ScheduleIntervalSpec{{Every: every}}, s.Spec.Intervals, id)
@@ -43,7 +43,7 @@ func TestADeletedScheduleComesBackWhileTheServiceRuns(t *testing.T) {
 		o.SchedulesEvery = 100 * time.Millisecond
 		return o
 	}
-	app := apptest.Start(t, apptest.Options{Worker: true, Decorate: []any{often}})
+	app := apptest.Start(t, apptest.Options{Worker: true, DatabaseURL: testkit.SharedDatabase(t), Decorate: []any{often}})
 	for _, id := range []string{workflows.SweepSchedule, workflows.RetentionSchedule} {
 		made := described(t, app.Temporal, id).Info.CreatedAt
 		require.NoError(t, app.Temporal.ScheduleClient().GetHandle(t.Context(), id).Delete(t.Context()))
@@ -56,7 +56,7 @@ func TestADeletedScheduleComesBackWhileTheServiceRuns(t *testing.T) {
 
 func TestAProcessThatStartsMendsAScheduleAndLeavesItPaused(t *testing.T) {
 	t.Parallel()
-	temporal, database := testkit.Namespace(t), testkit.Database(t)
+	temporal, database := testkit.Namespace(t), testkit.SharedDatabase(t)
 	app := apptest.Start(t, apptest.Options{Worker: true, Temporal: &temporal, DatabaseURL: database})
 	described(t, app.Temporal, workflows.SweepSchedule)
 	h := app.Temporal.ScheduleClient().GetHandle(t.Context(), workflows.SweepSchedule)
@@ -91,7 +91,7 @@ func awaitSchedule(t *testing.T, c client.Client, is func(*client.ScheduleDescri
 func TestAScheduleThatIsAsItShouldBeIsNotTouched(t *testing.T) {
 	t.Parallel()
 	temporal := testkit.Namespace(t)
-	app := apptest.Start(t, apptest.Options{Worker: true, Temporal: &temporal})
+	app := apptest.Start(t, apptest.Options{Worker: true, Temporal: &temporal, DatabaseURL: testkit.SharedDatabase(t)})
 	require.NoError(t, dispatch.EnsureSchedules(t.Context(), app.Temporal))
 	// Temporal applies the requests to a schedule in order, so an update would come before the
 	// pause.

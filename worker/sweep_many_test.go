@@ -34,7 +34,7 @@ func TestASweepOf100000DeliveriesFindsEachThatWasLost(t *testing.T) {
 	tier.Slow(t, "writes 100,000 deliveries")
 	t.Parallel()
 	engine := testkit.NamespaceWith(t)
-	d := newDyingIn(t, &engine)
+	d := newDyingAlone(t, &engine)
 	require.NoError(t, d.app.Temporal.ScheduleClient().GetHandle(t.Context(), workflows.SweepSchedule).
 		Pause(t.Context(), client.SchedulePauseOptions{}))
 	// A sweep that is still running would find a part of them first.

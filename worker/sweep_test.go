@@ -60,24 +60,58 @@ func sweep(t *testing.T, app *apptest.App) activities.SweepResult {
 	return result
 }
 
-// makeOverdue moves the next attempt of the delivery into the past.
-func makeOverdue(t *testing.T, app *apptest.App, by time.Duration) {
+// makeOverdue moves the next attempt of a delivery into the past.
+func makeOverdue(t *testing.T, app *apptest.App, delivery string, by time.Duration) {
 	t.Helper()
+	id, err := publicid.Parse[publicid.Delivery](delivery)
+	require.NoError(t, err)
 	require.EventuallyWithT(t, func(collect *assert.CollectT) {
 		tag, err := app.Pool.Exec(t.Context(), `UPDATE deliveries SET next_attempt_at = now() - make_interval(secs => $1)
-			WHERE attempt_count = 1 AND status = 'pending' AND lease_until IS NULL`, by.Seconds())
+			WHERE id = $2 AND attempt_count = 1 AND status = 'pending' AND lease_until IS NULL`, by.Seconds(), id.UUID())
 		require.NoError(collect, err)
 		require.EqualValues(collect, 1, tag.RowsAffected())
 	}, testkit.Wait, testkit.Tick)
 }
 
-func TestANewProcessDeliversThePendingDeliveriesOfItsPredecessor(t *testing.T) {
+// withoutTemporal starts a service that commits and never reaches Temporal, because nothing listens on port 1.
+func withoutTemporal(t *testing.T, database string) *apptest.App {
+	t.Helper()
+	return apptest.Start(t, apptest.Options{DatabaseURL: database, Temporal: &client.Options{HostPort: "127.0.0.1:1"}})
+}
+
+func TestANewProcess(t *testing.T) {
 	t.Parallel()
-	database, r := testkit.Database(t), testkit.NewReceiver(t)
-	// Nothing listens on port 1, so the predecessor commits and never reaches Temporal.
-	seed(t, apptest.Start(t, apptest.Options{DatabaseURL: database, Temporal: &client.Options{HostPort: "127.0.0.1:1"}}), r)
-	apptest.Start(t, apptest.Options{DatabaseURL: database, Worker: true})
-	require.NoError(t, r.Await(t, 1)[0].Invalid)
+	database := testkit.Database(t)
+	predecessor := withoutTemporal(t, database)
+	delivered := testkit.NewReceiver(t)
+	seed(t, predecessor, delivered)
+
+	published, writer := testkit.NewReceiver(t), predecessor.Tenant(t)
+	writer.Register(t, published, "changelog.published")
+	log := "/v1/boards/" + writer.ID(t, "/v1/boards", map[string]any{"name": "Ideas"}) + "/changelog"
+	for title, at := range map[string]time.Time{"due": time.Now().Add(time.Second), "later": time.Now().Add(time.Hour)} {
+		writer.ID(t, log, map[string]any{"title": title, "publishedAt": at})
+	}
+
+	recovering := predecessor.Tenant(t)
+	hook := "/v1/webhooks/" + recovering.Register(t, testkit.NewReceiver(t), "post.created")
+	recovery := recovering.ID(t, hook+"/recover", map[string]any{"since": time.Now().Add(-time.Hour)})
+
+	app := apptest.Start(t, apptest.Options{DatabaseURL: database, Worker: true})
+	t.Run("delivers the pending deliveries of its predecessor", func(t *testing.T) {
+		require.NoError(t, delivered.Await(t, 1)[0].Invalid)
+	})
+	t.Run("publishes an entry whose schedule was lost", func(t *testing.T) {
+		require.Eventually(t, func() bool {
+			sweep(t, app)
+			return len(published.All()) > 0
+		}, testkit.Wait, 100*time.Millisecond)
+		require.Contains(t, string(published.Await(t, 1)[0].Body), `"slug":"due"`)
+	})
+	t.Run("starts a recovery whose start was lost", func(t *testing.T) {
+		completed(t, recovering, hook+"/recoveries/"+recovery)
+		require.Zero(t, sweep(t, app).Restarted, "it has ended")
+	})
 }
 
 // TestASweepThatIsStillOpenDoesNotStandInForALaterOne leaves a sweep open without a worker, as a
@@ -90,8 +124,7 @@ func TestASweepThatIsStillOpenDoesNotStandInForALaterOne(t *testing.T) {
 	require.NoError(t, waiting.Temporal.ScheduleClient().GetHandle(t.Context(), workflows.SweepSchedule).
 		Pause(t.Context(), client.SchedulePauseOptions{}))
 	require.NoError(t, dispatch.SweepNow(t.Context(), waiting.Temporal, time.Now()))
-	// Nothing listens on port 1, so the predecessor commits and never reaches Temporal.
-	seed(t, apptest.Start(t, apptest.Options{DatabaseURL: database, Temporal: &client.Options{HostPort: "127.0.0.1:1"}}), r)
+	seed(t, withoutTemporal(t, database), r)
 	apptest.Start(t, apptest.Options{DatabaseURL: database, Temporal: &temporal, Worker: true})
 	require.NoError(t, r.Await(t, 1)[0].Invalid)
 }
@@ -103,11 +136,11 @@ func overdueDelivery(t *testing.T, by time.Duration) (database string, r *testki
 	database, r = testkit.Database(t), testkit.NewReceiver(t)
 	r.Answer(func(n int, _ testkit.Received) int { return map[bool]int{true: 500, false: 200}[n == 1] })
 	app := apptest.Start(t, apptest.Options{
-		DatabaseURL: database, Worker: true, Environ: []string{"EARSHOT_WEBHOOK_RETRY_DELAYS=1h,1h,1h,1h"},
+		DatabaseURL: database, Worker: true, Environ: []string{hours},
 	})
 	seed(t, app, r)
 	id = r.Await(t, 1)[0].DeliveryID()
-	makeOverdue(t, app, by)
+	makeOverdue(t, app, id, by)
 	return database, r, id
 }
 
@@ -121,47 +154,10 @@ func TestTheSweepStartsARunThatWasLost(t *testing.T) {
 
 func TestTheSweepLeavesOpenRunsAlone(t *testing.T) {
 	t.Parallel()
-	database, r := testkit.Database(t), testkit.NewReceiver(t)
-	r.Answer(func(int, testkit.Received) int { return http.StatusInternalServerError })
-	app := apptest.Start(t, apptest.Options{
-		DatabaseURL: database, Worker: true, Environ: []string{"EARSHOT_WEBHOOK_RETRY_DELAYS=1h,1h,1h,1h"},
-	})
-	seed(t, app, r)
-	r.Await(t, 1)
-	makeOverdue(t, app, time.Hour)
-	require.Equal(t, activities.SweepResult{}, sweep(t, app))
-}
-
-func TestTheSweepPublishesAnEntryWhoseScheduleWasLost(t *testing.T) {
-	t.Parallel()
-	database, r := testkit.Database(t), testkit.NewReceiver(t)
-	// Nothing listens on port 1, so the predecessor commits and never reaches Temporal.
-	dead := apptest.Start(t, apptest.Options{DatabaseURL: database, Temporal: &client.Options{HostPort: "127.0.0.1:1"}})
-	n := dead.Tenant(t)
-	n.Register(t, r, "changelog.published")
-	log := "/v1/boards/" + n.ID(t, "/v1/boards", map[string]any{"name": "Ideas"}) + "/changelog"
-	for title, at := range map[string]time.Time{"due": time.Now().Add(time.Second), "later": time.Now().Add(time.Hour)} {
-		n.ID(t, log, map[string]any{"title": title, "publishedAt": at})
-	}
-	app := apptest.Start(t, apptest.Options{DatabaseURL: database, Worker: true})
-	require.Eventually(t, func() bool {
-		sweep(t, app)
-		return len(r.All()) > 0
-	}, testkit.Wait, 100*time.Millisecond)
-	require.Contains(t, string(r.Await(t, 1)[0].Body), `"slug":"due"`)
-}
-
-func TestTheSweepStartsARecoveryWhoseStartWasLost(t *testing.T) {
-	t.Parallel()
-	database, r := testkit.Database(t), testkit.NewReceiver(t)
-	// Nothing listens on port 1, so the predecessor commits and never reaches Temporal.
-	dead := apptest.Start(t, apptest.Options{DatabaseURL: database, Temporal: &client.Options{HostPort: "127.0.0.1:1"}})
-	n := dead.Tenant(t)
-	hook := "/v1/webhooks/" + n.Register(t, r, "post.created")
-	id := n.ID(t, hook+"/recover", map[string]any{"since": time.Now().Add(-time.Hour)})
-	app := apptest.Start(t, apptest.Options{DatabaseURL: database, Worker: true})
-	completed(t, n, hook+"/recoveries/"+id)
-	require.Zero(t, sweep(t, app).Restarted, "it has ended")
+	d := newDying(t)
+	makeOverdue(t, d.app, d.id, time.Hour)
+	require.Equal(t, activities.SweepResult{}, sweep(t, d.app))
+	require.Len(t, d.receiver.All(), 1)
 }
 
 // completed returns when a recovery is completed.
@@ -209,7 +205,7 @@ func TestTheWorkerWaitsForItsNamespaceToBeSetUp(t *testing.T) {
 	// The namespace "default" of the tests' Temporal has no search attributes.
 	temporal := testkit.Namespace(t)
 	temporal.Namespace = client.DefaultNamespace
-	apptest.Start(t, apptest.Options{Worker: true, Temporal: &temporal, Logs: logs.Logger()})
+	apptest.Start(t, apptest.Options{Worker: true, Temporal: &temporal, DatabaseURL: testkit.SharedDatabase(t), Logs: logs.Logger()})
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		require.Contains(c, logs.String(), fmt.Sprintf("namespace %s lacks the search attributes", client.DefaultNamespace))
 		require.Contains(c, logs.String(), "run `earshot temporal setup`")
@@ -221,8 +217,7 @@ func TestTheWorkerWaitsForItsNamespaceToBeSetUp(t *testing.T) {
 func TestAPartOfTheSweepThatFailsStopsNoOther(t *testing.T) {
 	t.Parallel()
 	database, r := testkit.Database(t), testkit.NewReceiver(t)
-	// Nothing listens on port 1, so the predecessor commits and never reaches Temporal.
-	dead := apptest.Start(t, apptest.Options{DatabaseURL: database, Temporal: &client.Options{HostPort: "127.0.0.1:1"}})
+	dead := withoutTemporal(t, database)
 	app := apptest.Start(t, apptest.Options{DatabaseURL: database, Worker: true})
 	require.NoError(t, dispatch.EnsureSchedules(t.Context(), app.Temporal))
 	require.NoError(t, app.Temporal.ScheduleClient().GetHandle(t.Context(), workflows.SweepSchedule).

@@ -24,8 +24,7 @@ import (
 	"earshot/workflows"
 )
 
-// dying is a service whose only delivery failed at its first attempt. The second attempt is an hour
-// away.
+// dying is a delivery that failed at its first attempt. The second attempt is an hour away.
 type dying struct {
 	app      *apptest.App
 	tenant   *apptest.Tenant
@@ -34,19 +33,27 @@ type dying struct {
 	id string
 }
 
+// hours are delays that outlast a test.
+const hours = "EARSHOT_WEBHOOK_RETRY_DELAYS=1h,1h,1h,1h"
+
+// inTurns is for tests of the sweep and the retention, which look at the rows of all organizations.
+var inTurns = apptest.Shared{Worker: true, Turns: true, Environ: []string{hours}}
+
 func newDying(t *testing.T) *dying {
 	t.Helper()
-	engine := testkit.Namespace(t)
-	return newDyingIn(t, &engine)
+	return newDyingIn(t, inTurns.Start(t))
 }
 
-func newDyingIn(t *testing.T, engine *client.Options) *dying {
+// newDyingAlone has a service of its own.
+func newDyingAlone(t *testing.T, engine *client.Options) *dying {
 	t.Helper()
-	d := &dying{receiver: testkit.NewReceiver(t)}
+	return newDyingIn(t, apptest.Start(t, apptest.Options{Temporal: engine, Worker: true, Environ: []string{hours}}))
+}
+
+func newDyingIn(t *testing.T, app *apptest.App) *dying {
+	t.Helper()
+	d := &dying{app: app, receiver: testkit.NewReceiver(t)}
 	d.receiver.Answer(func(n int, _ testkit.Received) int { return map[bool]int{true: 500, false: 200}[n == 1] })
-	d.app = apptest.Start(t, apptest.Options{
-		Temporal: engine, Worker: true, Environ: []string{"EARSHOT_WEBHOOK_RETRY_DELAYS=1h,1h,1h,1h"},
-	})
 	d.tenant = seed(t, d.app, d.receiver)
 	d.id = d.receiver.Await(t, 1)[0].DeliveryID()
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
@@ -110,7 +117,7 @@ func TestADeliveryWhoseRunWasTerminatedIsGivenUpLongBeforeItsNextAttempt(t *test
 func TestADeliveryThatIsOverdueIsNotStartedAgainWhenItsRunWasTerminated(t *testing.T) {
 	t.Parallel()
 	d := newDying(t)
-	makeOverdue(t, d.app, time.Hour)
+	makeOverdue(t, d.app, d.id, time.Hour)
 	d.terminate(t)
 	sweep(t, d.app)
 	d.requireGivenUp(t)
@@ -124,7 +131,7 @@ func TestADeliveryThatIsOverdueIsNotStartedAgainWhenItsRunWasTerminated(t *testi
 func TestADeliveryWhoseRunTheServerTerminatedIsSentAndNotGivenUp(t *testing.T) {
 	t.Parallel()
 	engine := testkit.NamespaceWith(t, "limit.historyCount.error=60")
-	d := newDyingIn(t, &engine)
+	d := newDyingAlone(t, &engine)
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		err := d.app.Temporal.SignalWorkflow(t.Context(), d.id, "", "nothing", nil)
 		var over *serviceerror.NotFound
@@ -133,7 +140,7 @@ func TestADeliveryWhoseRunTheServerTerminatedIsSentAndNotGivenUp(t *testing.T) {
 	d.listed(t)
 	require.Equal(t, activities.SweepResult{}, sweep(t, d.app))
 	require.EqualValues(t, "pending", d.row(t).Status)
-	makeOverdue(t, d.app, time.Hour)
+	makeOverdue(t, d.app, d.id, time.Hour)
 	// The schedule's own sweep may come first.
 	sweep(t, d.app)
 	require.Equal(t, d.id, d.receiver.Await(t, 2)[1].DeliveryID())
@@ -164,7 +171,7 @@ func TestTheSweepLeavesARunAloneThatWasReset(t *testing.T) {
 		require.NoError(c, answer.Get(&status))
 		require.NotNil(c, status.Deliveries[0].DueAt, "it waits for the second attempt")
 	}, testkit.Wait, testkit.Tick)
-	makeOverdue(t, d.app, time.Hour)
+	makeOverdue(t, d.app, d.id, time.Hour)
 	require.Equal(t, activities.SweepResult{}, sweep(t, d.app))
 	require.EqualValues(t, "pending", d.row(t).Status)
 }

@@ -120,6 +120,6 @@ func TestNoStrangerHasATraceKeptThatOurSamplerDrops(t *testing.T) {
 func TestReceiversAreToldOfNoTraceWhereThereIsNone(t *testing.T) {
 	t.Parallel()
 	r := testkit.NewReceiver(t)
-	post(t, apptest.Start(t, apptest.Options{Worker: true}), r)
+	post(t, scrapable.Start(t), r)
 	require.Empty(t, r.Await(t, 1)[0].Header.Get("traceparent"))
 }

@@ -15,9 +15,9 @@ type object = map[string]any
 // tenant is an organization with helpers of these tests.
 type tenant struct{ *apptest.Tenant }
 
-func together(t *testing.T, tests map[string]func(*testing.T, *tenant), environ ...string) {
+func together(t *testing.T, tests map[string]func(*testing.T, *tenant)) {
 	t.Helper()
-	apptest.Together(t, func(n *apptest.Tenant) *tenant { return &tenant{n} }, tests, environ...)
+	apptest.Together(t, apptest.Start(t, apptest.Options{}), func(n *apptest.Tenant) *tenant { return &tenant{n} }, tests)
 }
 
 // on returns a tenant on another plan in the same service.

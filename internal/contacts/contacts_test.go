@@ -19,7 +19,7 @@ import (
 
 func TestAContact(t *testing.T) {
 	t.Parallel()
-	together(t, map[string]func(*testing.T, *tenant){
+	togetherOn(t, capped.Start(t), map[string]func(*testing.T, *tenant){
 		"is created with every trait, by an admin":                   createContact,
 		"is created without any trait, as often as you like":         createNobody,
 		"is told of when it is created":                              contactCreated,
@@ -33,7 +33,7 @@ func TestAContact(t *testing.T) {
 		"counts the votes and comments of the address that it has":   countsFollowAddress,
 		"is deleted, told by its ids, and its posts stay without it": deleteContact,
 		"that was deleted comes back as another one":                 identifyAfterDeletion,
-	}, "EARSHOT_CONTACT_CAP_FREE=3")
+	})
 }
 
 func TestAPatchOfAContact(t *testing.T) {

@@ -36,10 +36,10 @@ func TestABatchOfContacts(t *testing.T) {
 
 func TestABatchOfContactsUnderACap(t *testing.T) {
 	t.Parallel()
-	together(t, map[string]func(*testing.T, *tenant){
+	togetherOn(t, apptest.Start(t, apptest.Options{Environ: []string{"EARSHOT_CONTACT_CAP_FREE=70"}}), map[string]func(*testing.T, *tenant){
 		"takes as many new contacts as there is room for, the first ones": batchFillsTheCap,
 		"keeps to the cap beside other batches and single requests":       batchesAtOnce,
-	}, "EARSHOT_CONTACT_CAP_FREE=70")
+	})
 }
 
 // batch returns the result of each item.

@@ -18,11 +18,11 @@ import (
 
 func TestAnOptIn(t *testing.T) {
 	t.Parallel()
-	together(t, map[string]func(*testing.T, *tenant){
+	togetherOn(t, capped.Start(t), map[string]func(*testing.T, *tenant){
 		"makes one contact of an address, however many links are used at once": optInsAtOnce,
 		"finds the oldest contact with the address, and changes nothing of it": optInOfAKnownOne,
 		"is left out at the cap of the plan":                                   optInAtTheCap,
-	}, "EARSHOT_CONTACT_CAP_FREE=1")
+	})
 }
 
 // optIn runs OptIn in a change of its own.
@@ -71,7 +71,9 @@ func optInOfAKnownOne(t *testing.T, n *tenant) {
 
 func optInAtTheCap(t *testing.T, n *tenant) {
 	n = n.on(t, "free")
-	n.ID(t, "/v1/contacts", object{"email": "first@example.com"})
+	for _, name := range []string{"first", "second", "third"} {
+		n.ID(t, "/v1/contacts", object{"email": name + "@example.com"})
+	}
 	found, err := n.optIn(n.Context(t.Context()), "ada@example.com", "public_comment")
 	require.NoError(t, err)
 	require.Nil(t, found)
@@ -82,16 +84,17 @@ func optInAtTheCap(t *testing.T, n *tenant) {
 
 func TestAContactsSourceAndConsentBasisAreImmutableInTheDatabase(t *testing.T) {
 	t.Parallel()
-	n := apptest.Start(t, apptest.Options{Alone: true}).Tenant(t)
+	n := apptest.Start(t, apptest.Options{}).Tenant(t)
 	id := n.ID(t, "/v1/contacts", object{"email": "ada@example.com"})
+	const own = " WHERE organization_id = $1"
 	for _, set := range []string{"source = 'identify'", "consent_basis = 'sdk_identify'", "source = 'x', consent_basis = 'y', name = 'z'"} {
-		_, err := n.App.Pool.Exec(t.Context(), "UPDATE contacts SET "+set)
+		_, err := n.App.Pool.Exec(t.Context(), "UPDATE contacts SET "+set+own, n.Organization.ID.UUID())
 		var refused *pgconn.PgError
 		require.True(t, errors.As(err, &refused), set)
 		require.Contains(t, refused.Message, "immutable")
 	}
 	// Writing the same values is no change, and all other columns may change.
-	_, err := n.App.Pool.Exec(t.Context(), "UPDATE contacts SET source = source, consent_basis = consent_basis, name = 'Ada'")
+	_, err := n.App.Pool.Exec(t.Context(), "UPDATE contacts SET source = source, consent_basis = consent_basis, name = 'Ada'"+own, n.Organization.ID.UUID())
 	require.NoError(t, err)
 	require.Equal(t, "Ada", n.Make(t, http.MethodGet, "/v1/contacts/"+id, nil)["name"])
 	n.Make(t, http.MethodPatch, "/v1/contacts/"+id, object{"email": "eve@example.com"})

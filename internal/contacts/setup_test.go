@@ -13,9 +13,17 @@ type object = map[string]any
 // tenant is an organization with the helpers of these tests.
 type tenant struct{ *apptest.Tenant }
 
-func together(t *testing.T, tests map[string]func(*testing.T, *tenant), environ ...string) {
+// capped lets an organization on the free plan have three contacts.
+var capped = apptest.Shared{Environ: []string{"EARSHOT_CONTACT_CAP_FREE=3"}}
+
+func together(t *testing.T, tests map[string]func(*testing.T, *tenant)) {
 	t.Helper()
-	apptest.Together(t, func(n *apptest.Tenant) *tenant { return &tenant{n} }, tests, environ...)
+	togetherOn(t, apptest.Start(t, apptest.Options{}), tests)
+}
+
+func togetherOn(t *testing.T, app *apptest.App, tests map[string]func(*testing.T, *tenant)) {
+	t.Helper()
+	apptest.Together(t, app, func(n *apptest.Tenant) *tenant { return &tenant{n} }, tests)
 }
 
 // on returns a tenant on another plan in the same service.

@@ -37,9 +37,9 @@ func TestAnUpsertOfContacts(t *testing.T) {
 
 func TestAnUpsertOfContactsUnderACap(t *testing.T) {
 	t.Parallel()
-	together(t, map[string]func(*testing.T, *tenant){
+	togetherOn(t, capped.Start(t), map[string]func(*testing.T, *tenant){
 		"creates as many contacts as there is room for, the first ones": upsertFillsTheCap,
-	}, "EARSHOT_CONTACT_CAP_FREE=3")
+	})
 }
 
 // upsert returns the result of each item.

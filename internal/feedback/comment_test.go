@@ -550,8 +550,11 @@ func TestTheEditWindowIsASetting(t *testing.T) {
 		n.Make(t, http.MethodDelete, comment, nil)
 		n.Refused(t, "ERR_NOT_FOUND", http.MethodPatch, comment, object{"body": object{"text": "y"}})
 	}
-	together(t, map[string]func(*testing.T, *tenant){"that can end at once": refusedSoon}, "EARSHOT_COMMENT_EDIT_WINDOW=1ns")
-	together(t, map[string]func(*testing.T, *tenant){"that can have no end": func(t *testing.T, n *tenant) {
+	within := func(window string) *apptest.App {
+		return apptest.Start(t, apptest.Options{Environ: []string{"EARSHOT_COMMENT_EDIT_WINDOW=" + window}})
+	}
+	togetherOn(t, within("1ns"), map[string]func(*testing.T, *tenant){"that can end at once": refusedSoon})
+	togetherOn(t, within("0"), map[string]func(*testing.T, *tenant){"that can have no end": func(t *testing.T, n *tenant) {
 		n.Patch(t, n.aged(t, 10*365*24*time.Hour), object{"body": object{"text": "y"}})
-	}}, "EARSHOT_COMMENT_EDIT_WINDOW=0")
+	}})
 }

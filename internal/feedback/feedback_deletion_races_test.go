@@ -29,7 +29,7 @@ import (
 
 func TestDeletionsAtTheSameMoment(t *testing.T) {
 	t.Parallel()
-	withQuickDeadlocks(t, map[string]func(*testing.T, *tenant){
+	togetherOn(t, capped.Start(t), map[string]func(*testing.T, *tenant){
 		"of a board and its new posts, tags and entries": deleteBoardAmid,
 		"of a board and its last post":                   deleteBoardAfterPost,
 		"of a contact and the posts that it is given":    deleteContactAmid,
@@ -43,7 +43,7 @@ func TestDeletionsAtTheSameMoment(t *testing.T) {
 		"of a changelog entry and its changes":           deleteEntryAmid,
 		"of an entry's schedule and its publication":     unscheduleAmid,
 		"of a schedule by another, which publishes it":   publishAmid,
-	}, "EARSHOT_WEBHOOK_CAP=1000")
+	})
 }
 
 // fine has the allowed statuses of a request about a resource that may have just been deleted.

@@ -73,7 +73,7 @@ func TestAListThatChangesIsReadExactly(t *testing.T) {
 			changing(t, n, d, list(t, n, d))
 		}
 	}
-	together(t, tests, "EARSHOT_WEBHOOK_CAP=10000")
+	togetherOn(t, capped.Start(t), tests)
 }
 
 // changing reads a list several times while it changes.

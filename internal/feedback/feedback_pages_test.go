@@ -24,7 +24,7 @@ type list struct {
 
 func TestAListIsWalkedFromEndToEnd(t *testing.T) {
 	t.Parallel()
-	together(t, map[string]func(*testing.T, *tenant){
+	togetherOn(t, capped.Start(t), map[string]func(*testing.T, *tenant){
 		"of boards": func(t *testing.T, n *tenant) {
 			walks(t, n, list{"/v1/boards", func(i int) string {
 				return n.ID(t, "/v1/boards", object{"name": fmt.Sprint(i)})
@@ -94,7 +94,7 @@ func TestAListIsWalkedFromEndToEnd(t *testing.T) {
 			}
 			require.Len(t, n.Do(t, http.MethodGet, "/v1/api-keys", nil).Body["data"], 25, "the usual page")
 		},
-	}, "EARSHOT_WEBHOOK_CAP=1000")
+	})
 }
 
 func walks(t *testing.T, n *tenant, l list) {

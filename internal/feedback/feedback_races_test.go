@@ -25,7 +25,7 @@ const many = 20
 
 func TestRequestsAtTheSameMoment(t *testing.T) {
 	t.Parallel()
-	together(t, map[string]func(*testing.T, *tenant){
+	togetherOn(t, apptest.Start(t, apptest.Options{Environ: []string{"EARSHOT_CONTACT_CAP_FREE=3", "EARSHOT_WEBHOOK_CAP=3"}}), map[string]func(*testing.T, *tenant){
 		"identify one contact":                           identifyAtOnce,
 		"identify one contact with a trait each":         fillAtOnce,
 		"identify contacts up to the cap and no further": capAtOnce,
@@ -58,7 +58,7 @@ func TestRequestsAtTheSameMoment(t *testing.T) {
 		"exchange the ids of two contacts":               exchangeIDsAtOnce,
 		"move one board and one entry to one slug":       patchSlugsAtOnce,
 		"read their own earlier writes":                  readOwnWritesAtOnce,
-	}, "EARSHOT_CONTACT_CAP_FREE=3", "EARSHOT_WEBHOOK_CAP=3")
+	})
 }
 
 // only fails the test if an answer has a status that is not allowed.

@@ -5,18 +5,32 @@ import (
 
 	"earshot/ent/db"
 	"earshot/internal/testkit/apptest"
+	"earshot/internal/testkit/fixture"
 )
 
 func TestMain(m *testing.M) { apptest.Main(m) }
+
+var (
+	// inTurns is for tests that change or count something for all organizations.
+	inTurns = apptest.Shared{Turns: true}
+	// capped has a low cap of contacts on the free plan, and room for many webhooks. Its database soon ends
+	// deadlocks, of which some tests have many.
+	capped = apptest.Shared{Database: fixture.FastDeadlocks, Environ: []string{"EARSHOT_CONTACT_CAP_FREE=2", "EARSHOT_WEBHOOK_CAP=10000"}}
+)
 
 type object = map[string]any
 
 // tenant is an organization with the helpers of these tests.
 type tenant struct{ *apptest.Tenant }
 
-func together(t *testing.T, tests map[string]func(*testing.T, *tenant), environ ...string) {
+func together(t *testing.T, tests map[string]func(*testing.T, *tenant)) {
 	t.Helper()
-	apptest.Together(t, func(n *apptest.Tenant) *tenant { return &tenant{n} }, tests, environ...)
+	togetherOn(t, apptest.Start(t, apptest.Options{}), tests)
+}
+
+func togetherOn(t *testing.T, app *apptest.App, tests map[string]func(*testing.T, *tenant)) {
+	t.Helper()
+	apptest.Together(t, app, func(n *apptest.Tenant) *tenant { return &tenant{n} }, tests)
 }
 
 // on returns a tenant on another plan in the same service.

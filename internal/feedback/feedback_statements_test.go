@@ -32,7 +32,6 @@ import (
 // useCases has the services without a dispatcher, on a store that counts statements.
 type useCases struct {
 	counted  *testkit.Statements
-	url      string
 	feedback *feedback.Service
 	contacts *contacts.Service
 	client   *db.Client
@@ -48,8 +47,8 @@ const listedPosts = page.Standard + 10
 
 func newUseCases(t *testing.T) (*useCases, context.Context) {
 	t.Helper()
-	u := &useCases{counted: &testkit.Statements{}, url: testkit.Database(t)}
-	s, err := postgres.Open(postgres.Options{URL: u.url, MaxConns: 4, Tracer: u.counted})
+	u := &useCases{counted: &testkit.Statements{}}
+	s, err := postgres.Open(postgres.Options{URL: testkit.SharedDatabase(t), MaxConns: 4, Tracer: u.counted})
 	require.NoError(t, err)
 	t.Cleanup(s.Close)
 	box := seal.New()
@@ -171,7 +170,7 @@ func TestAFrequentRequestWaitsForTheDatabaseAFewTimesAtMost(t *testing.T) {
 func TestPostsWithOneTitleGetSlugsOfTheirOwnFromTwoProcesses(t *testing.T) {
 	t.Parallel()
 	u, ctx := newUseCases(t)
-	s, err := postgres.Open(postgres.Options{URL: u.url, MaxConns: 4})
+	s, err := postgres.Open(postgres.Options{URL: testkit.SharedDatabase(t), MaxConns: 4})
 	require.NoError(t, err)
 	t.Cleanup(s.Close)
 	other := feedback.New(s, change.NewRunner(s, nil, nil, change.Settings{}), u.contacts, feedback.Settings{}, slog.New(slog.DiscardHandler))

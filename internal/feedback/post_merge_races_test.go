@@ -1,7 +1,6 @@
 package feedback_test
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -9,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -17,14 +15,13 @@ import (
 	"earshot/ent/db/vote"
 	"earshot/internal/event"
 	"earshot/internal/publicid"
-	"earshot/internal/testkit"
 	"earshot/internal/testkit/apptest"
 	"earshot/internal/testkit/tier"
 )
 
 func TestMergesAtTheSameMoment(t *testing.T) {
 	t.Parallel()
-	withQuickDeadlocks(t, map[string]func(*testing.T, *tenant){
+	togetherOn(t, capped.Start(t), map[string]func(*testing.T, *tenant){
 		"lose no vote and no comment":                            mergeAmid,
 		"lose none that comes by way of a source":                mergeAgainAmid,
 		"keep up with a post that moves on and on":               mergeOnAndOn,
@@ -36,32 +33,6 @@ func TestMergesAtTheSameMoment(t *testing.T) {
 		"come to one end, with any posts merged into any others": mergeAtRandom,
 		"count nothing twice when they are mixed":                mergeAtRandomAmid,
 	})
-}
-
-// withQuickDeadlocks is together on a database that detects deadlocks after 20 ms instead of a
-// second, because a test with many deadlocks would take too long. The log has the number of
-// deadlocks.
-func withQuickDeadlocks(t *testing.T, tests map[string]func(*testing.T, *tenant), environ ...string) {
-	t.Helper()
-	url := testkit.Database(t)
-	t.Cleanup(func() { t.Log("deadlocks:", deadlocks(t, url)) })
-	app := apptest.Start(t, apptest.Options{DatabaseURL: url + "&options=-c%20deadlock_timeout%3D20", Environ: environ})
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			test(t, &tenant{app.Tenant(t)})
-		})
-	}
-}
-
-func deadlocks(t *testing.T, url string) (count int) {
-	t.Helper()
-	ctx := context.Background()
-	c, err := pgx.Connect(ctx, url)
-	require.NoError(t, err)
-	defer func() { _ = c.Close(ctx) }()
-	require.NoError(t, c.QueryRow(ctx, "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()").Scan(&count))
-	return count
 }
 
 // posts makes posts on one board and returns their ids.

@@ -239,7 +239,7 @@ func (n *tenant) boardName(t *testing.T, board string) string {
 
 func TestRevenueStaysExactUnderConcurrentChanges(t *testing.T) {
 	t.Parallel()
-	withQuickDeadlocks(t, map[string]func(*testing.T, *tenant){"of votes, merges and contacts": revenueAmid})
+	togetherOn(t, capped.Start(t), map[string]func(*testing.T, *tenant){"of votes, merges and contacts": revenueAmid})
 }
 
 // revenueAmid runs writers that make random changes of revenue, with few posts and contacts.
@@ -309,7 +309,7 @@ func (n *tenant) contactOf(t *testing.T, externalUserID string) string {
 // posts therefore do not deadlock.
 func TestABatchOfContactsUpdatesPostRevenuesInOrderOfPostID(t *testing.T) {
 	t.Parallel()
-	n := &tenant{apptest.Start(t, apptest.Options{Alone: true}).Tenant(t)} // no other test waits for locks here
+	n := &tenant{inTurns.Start(t).Tenant(t)} // no other test waits for locks here
 	_, posts := n.numbered(t, 2)
 	n.paying(t, "payer", "100 EUR") // both posts have a stored revenue from the start
 	for _, post := range posts {

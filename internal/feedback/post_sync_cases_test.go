@@ -17,7 +17,6 @@ import (
 	"earshot/internal/migrate"
 	"earshot/internal/retention"
 	"earshot/internal/testkit"
-	"earshot/internal/testkit/apptest"
 )
 
 // heldChange changes a post in a transaction of its own, and leaves the transaction open.
@@ -73,7 +72,7 @@ func deletedBoard(t *testing.T, n *tenant) {
 
 func TestACopyThatMissedDeletionsForTooLongIsToldSo(t *testing.T) {
 	t.Parallel()
-	n := &tenant{apptest.Start(t, apptest.Options{Alone: true}).Tenant(t)} // the retention must not touch other tests
+	n := &tenant{inTurns.Start(t).Tenant(t)}
 	kept, gone := n.ID(t, "/v1/contacts", object{}), n.ID(t, "/v1/contacts", object{})
 	query := "/v1/contacts?sort=updated&includeDeleted=true"
 	c := newCopy(n, query)
@@ -185,7 +184,7 @@ func TestACopyFromBeforeARestoreIsToldSoAndOneFromAfterItMissesNothing(t *testin
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			n := &tenant{apptest.Start(t, apptest.Options{Alone: true}).Tenant(t)} // the whole database is renumbered
+			n := &tenant{inTurns.Start(t).Tenant(t)}
 			n.Post(t)
 			before := newCopy(n, "/v1/posts?"+since)
 			before.catchesUp(t, "/v1/posts?limit=100")
@@ -214,7 +213,7 @@ func TestACopyFromBeforeARestoreIsToldSoAndOneFromAfterItMissesNothing(t *testin
 // writer of this one.
 func TestATransactionInAnotherDatabaseHoldsUpNoCopy(t *testing.T) {
 	t.Parallel()
-	n, elsewhere := &tenant{apptest.Start(t, apptest.Options{Alone: true}).Tenant(t)}, testkit.Database(t)
+	n, elsewhere := &tenant{inTurns.Start(t).Tenant(t)}, testkit.SharedDatabase(t)
 	db, err := pgx.Connect(t.Context(), elsewhere)
 	require.NoError(t, err)
 	tx, err := db.Begin(t.Context())
@@ -231,7 +230,7 @@ func TestATransactionInAnotherDatabaseHoldsUpNoCopy(t *testing.T) {
 // A writer that began with the old numbers may commit after others have got new ones.
 func TestRenumberingWaitsForWritersWithTheOldChangeNumbers(t *testing.T) {
 	t.Parallel()
-	n := &tenant{apptest.Start(t, apptest.Options{Alone: true}).Tenant(t)}
+	n := &tenant{inTurns.Start(t).Tenant(t)}
 	tx := heldChange(t, n, n.ID(t, n.Board(t)+"/posts", object{"title": "A"}))
 	db := n.connect(t)
 	_, err := db.Exec(t.Context(), "SET lock_timeout = 1")

@@ -18,7 +18,6 @@ import (
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
 	"earshot/internal/retention"
-	"earshot/internal/testkit/apptest"
 )
 
 // parts returns the name of a cursor's list and the cursor's place.
@@ -34,7 +33,7 @@ func parts(t *testing.T, cursor string) (list string, place []string) {
 // changes. Tests of internal/store prove this.
 func TestASyncCursorNeverExceedsTheChangeNumbersAfterACrash(t *testing.T) {
 	t.Parallel()
-	n := &tenant{apptest.Start(t, apptest.Options{Alone: true}).Tenant(t)}
+	n := &tenant{inTurns.Start(t).Tenant(t)}
 	n.Post(t)
 	db := n.connect(t)
 	rollBack := func() {
@@ -73,7 +72,7 @@ func TestASyncCursorNeverExceedsTheChangeNumbersAfterACrash(t *testing.T) {
 // The retention may remove tombstones while a client reads a page.
 func TestATombstoneThatGoesWhileAPageIsReadIsToldOfOrThePageIsRefused(t *testing.T) {
 	t.Parallel()
-	n := &tenant{apptest.Start(t, apptest.Options{Alone: true}).Tenant(t)}
+	n := &tenant{inTurns.Start(t).Tenant(t)}
 	gone := n.ID(t, "/v1/contacts", object{})
 	c := newCopy(n, "/v1/contacts?sort=updated&includeDeleted=true")
 	c.catchesUp(t, "/v1/contacts?limit=100")

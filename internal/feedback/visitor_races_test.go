@@ -15,7 +15,7 @@ import (
 
 func TestContactsAtTheSameMoment(t *testing.T) {
 	t.Parallel()
-	withQuickDeadlocks(t, map[string]func(*testing.T, *tenant){
+	togetherOn(t, capped.Start(t), map[string]func(*testing.T, *tenant){
 		"vote, comment and retract, while they are forgotten and posts are merged": contactsAmid,
 		"learn one address, while contacts with that address vote and comment":     addressesAmid,
 	})

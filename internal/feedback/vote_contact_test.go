@@ -17,7 +17,7 @@ import (
 
 func TestAContactsVote(t *testing.T) {
 	t.Parallel()
-	together(t, map[string]func(*testing.T, *tenant){
+	togetherOn(t, capped.Start(t), map[string]func(*testing.T, *tenant){
 		"is put and taken by either id":                                  contactVotes,
 		"makes the contact by identify's rules if it is told to":         newcomerVotes,
 		"makes no contact beyond the plan's cap":                         newcomersOverTheCap,
@@ -29,7 +29,7 @@ func TestAContactsVote(t *testing.T) {
 		"is one a person after a merge":                                  contactVotesMerged,
 		"is refused for names that aren't one contact":                   badVoters,
 		"is the member's without a body, however a client sends none":    bodilessVotes,
-	}, "EARSHOT_CONTACT_CAP_FREE=2")
+	})
 }
 
 func (n *tenant) voteOf(t *testing.T, post string, body any, want int) object {

@@ -4,14 +4,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"earshot/ent/db"
 	deliveryrow "earshot/ent/db/delivery"
 	"earshot/ent/db/recovery"
 	"earshot/internal/delivery"
-	"earshot/internal/postgres"
 	"earshot/internal/publicid"
 	"earshot/internal/retention"
 	"earshot/internal/testkit"
@@ -102,17 +100,10 @@ func TestRecoveriesThatEndedAreRemovedWhenTheyAreOld(t *testing.T) {
 
 func TestRetentionSkipsLockedRowsWithoutWaiting(t *testing.T) {
 	t.Parallel()
-	url := testkit.Database(t)
-	s, err := postgres.Open(postgres.Options{URL: url})
-	require.NoError(t, err)
-	t.Cleanup(s.Close)
-	o := another(t, s, fixture.PoolOf(t, url))
+	o := newOutboxAlone(t)
 	held := o.Delivery(aged(month+time.Hour), fixture.Ended(deliveryrow.StatusFailed))
 	o.Delivery(aged(month+2*time.Hour), fixture.Ended(deliveryrow.StatusFailed))
-	c, err := pgx.Connect(t.Context(), url)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = c.Close(t.Context()) })
-	tx, err := c.Begin(t.Context())
+	tx, err := o.Pool.Begin(t.Context())
 	require.NoError(t, err)
 	// A replay takes the same lock on the delivery that it replays.
 	_, err = tx.Exec(t.Context(), "SELECT FROM deliveries WHERE id = $1 FOR KEY SHARE", held.UUID().String())

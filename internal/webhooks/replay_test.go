@@ -35,8 +35,7 @@ func TestAReplay(t *testing.T) {
 
 func TestAReplayIsSentAsTheFirstDeliveryWas(t *testing.T) {
 	t.Parallel()
-	app := apptest.Start(t, apptest.Options{Worker: true})
-	n := &tenant{app.Tenant(t)}
+	n := &tenant{sending.Start(t).Tenant(t)}
 	receiver := testkit.NewReceiver(t)
 	hook := n.Register(t, receiver, string(event.PostCreated))
 	n.Post(t)

@@ -27,15 +27,22 @@ type vault struct {
 	t *testing.T
 }
 
+// vaults is the service of vault. A rotation is about the webhooks of all organizations.
+var vaults = apptest.Shared{Worker: true, Turns: true, Environ: []string{
+	"EARSHOT_WEBHOOK_CAP=1000", "EARSHOT_SECRET_KEYS=" + setting("test") + "," + setting("k2"),
+}}
+
+// newVault starts with a database that has no webhook.
 func newVault(t *testing.T) *vault {
 	t.Helper()
-	keys := ""
-	for i, name := range []string{"test", "k2"} {
-		keys += strings.Repeat(",", i) + name + ":" + base64.StdEncoding.EncodeToString(keyOf(name))
-	}
-	app := apptest.Start(t, apptest.Options{Worker: true, Environ: []string{"EARSHOT_WEBHOOK_CAP=1000", "EARSHOT_SECRET_KEYS=" + keys}})
+	app := vaults.Start(t)
+	_, err := app.Pool.Exec(t.Context(), "DELETE FROM webhooks")
+	require.NoError(t, err)
 	return &vault{tenant: &tenant{app.Tenant(t)}, t: t}
 }
+
+// setting is the key with this name as EARSHOT_SECRET_KEYS has it.
+func setting(name string) string { return name + ":" + base64.StdEncoding.EncodeToString(keyOf(name)) }
 
 // keyOf returns the key with this name.
 func keyOf(name string) []byte { return bytes.Repeat([]byte{name[1]}, 32) }

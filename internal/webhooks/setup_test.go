@@ -14,9 +14,12 @@ type object = map[string]any
 // tenant is an organization with the helpers of these tests.
 type tenant struct{ *apptest.Tenant }
 
-func together(t *testing.T, tests map[string]func(*testing.T, *tenant), environ ...string) {
+// sending is for tests of deliveries that reach their receiver.
+var sending = apptest.Shared{Worker: true}
+
+func together(t *testing.T, tests map[string]func(*testing.T, *tenant)) {
 	t.Helper()
-	apptest.Together(t, func(n *apptest.Tenant) *tenant { return &tenant{n} }, tests, environ...)
+	apptest.Together(t, apptest.Start(t, apptest.Options{}), func(n *apptest.Tenant) *tenant { return &tenant{n} }, tests)
 }
 
 // on makes a tenant on another plan in the same service.

@@ -27,8 +27,7 @@ func TestATestOfAWebhook(t *testing.T) {
 
 func TestATestIsSentSignedAndRetriedAsAnyDelivery(t *testing.T) {
 	t.Parallel()
-	app := apptest.Start(t, apptest.Options{Worker: true})
-	n := app.Tenant(t)
+	n := sending.Start(t).Tenant(t)
 	receiver := testkit.NewReceiver(t)
 	receiver.Answer(func(i int, _ testkit.Received) int { return map[bool]int{true: 500, false: 200}[i == 1] })
 	hook := n.Register(t, receiver, string(event.PostCreated))

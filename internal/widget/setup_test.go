@@ -21,9 +21,9 @@ type object = map[string]any
 // tenant is an organization with the helpers of these tests.
 type tenant struct{ *apptest.Tenant }
 
-func together(t *testing.T, tests map[string]func(*testing.T, *tenant), environ ...string) {
+func together(t *testing.T, tests map[string]func(*testing.T, *tenant)) {
 	t.Helper()
-	apptest.Together(t, func(n *apptest.Tenant) *tenant { return &tenant{n} }, tests, environ...)
+	apptest.Together(t, apptest.Start(t, apptest.Options{}), func(n *apptest.Tenant) *tenant { return &tenant{n} }, tests)
 }
 
 // secret is a secret of the widget with its id.

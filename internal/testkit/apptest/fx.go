@@ -161,7 +161,12 @@ type Shared struct {
 	Environ []string
 	// Mails gives the service a directory for e-mails: Config.MailDir of the App.
 	Mails bool
+	// Database has parameters for the database's URL, for example fixture.FastDeadlocks.
+	Database string
+	// Turns lets one test at a time use the service, for tests that look at the rows of all organizations.
+	Turns bool
 
+	turn sync.Mutex
 	once sync.Once
 	app  *App
 	err  error
@@ -213,6 +218,10 @@ func Start(t testing.TB, o Options) *App {
 // Start returns the shared service. The first test starts it, and Main stops it.
 func (s *Shared) Start(t testing.TB) *App {
 	t.Helper()
+	if s.Turns {
+		s.turn.Lock()
+		t.Cleanup(s.turn.Unlock)
+	}
 	s.once.Do(func() {
 		s.err = s.start(context.Background())
 		started.Lock()
@@ -246,7 +255,7 @@ func (s *Shared) start(ctx context.Context) error {
 		environ = append(environ, config.MailDir+"="+mails)
 	}
 	a, stop, err := start(ctx, Options{
-		DatabaseURL: url, Temporal: &namespace, Logs: s.logs.Warnings(), Worker: s.Worker, Environ: environ,
+		DatabaseURL: url + s.Database, Temporal: &namespace, Logs: s.logs.Warnings(), Worker: s.Worker, Environ: environ,
 	})
 	if err != nil {
 		return err

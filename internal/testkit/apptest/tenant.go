@@ -60,6 +60,13 @@ func (n *Tenant) NewKey(t testing.TB, k access.NewAPIKey) string {
 	return key
 }
 
+// Limit gives the organization's keys a limit of their own. Call it before their first request, because the
+// service remembers keys.
+func (n *Tenant) Limit(t testing.TB, requestsPerMinute int) {
+	t.Helper()
+	n.App.Store.Client().APIKey.Update().SetRateLimit(requestsPerMinute).ExecX(n.Context(t.Context()))
+}
+
 // Answer is the result of Do.
 type Answer struct {
 	Status int

@@ -12,9 +12,8 @@ type Object = map[string]any
 
 // Together runs tests in parallel against one service. Each test gets its own organization,
 // converted by wrap.
-func Together[T any](t *testing.T, wrap func(*Tenant) T, tests map[string]func(*testing.T, T), environ ...string) {
+func Together[T any](t *testing.T, app *App, wrap func(*Tenant) T, tests map[string]func(*testing.T, T)) {
 	t.Helper()
-	app := Start(t, Options{Environ: environ})
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
