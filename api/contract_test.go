@@ -18,6 +18,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
 
+	"earshot/api"
 	"earshot/api/gen"
 	"earshot/internal/event"
 	"earshot/internal/testkit/apptest"
@@ -33,7 +34,7 @@ type contract struct {
 }
 
 var loadContract = sync.OnceValues(func() (*contract, error) {
-	doc, err := openapi3.NewLoader().LoadFromFile("openapi.yaml")
+	doc, err := api.Contract()
 	if err != nil {
 		return nil, err
 	}

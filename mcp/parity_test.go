@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"earshot/api"
 	"earshot/internal/event"
 	"earshot/internal/testkit/apptest"
 	"earshot/internal/testkit/tier"
@@ -54,7 +55,7 @@ func newSides(t *testing.T) *sides {
 	for _, row := range mcp.Table() {
 		s.tools[row.Operation] = row
 	}
-	doc, err := contract()
+	doc, err := api.Contract()
 	require.NoError(t, err)
 	raw, err := doc.MarshalJSON()
 	require.NoError(t, err)

@@ -9,6 +9,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
+	"earshot/api"
 	"earshot/internal/testkit/apptest"
 )
 
@@ -33,7 +34,7 @@ func TestTheContractAndTheWebhookCatalogueAreResources(t *testing.T) {
 	require.JSONEq(t, string(raw), found["openapi.json"])
 	var catalogue struct{ Events []object }
 	decode(t, found["webhooks.json"], &catalogue)
-	doc, err := contract()
+	doc, err := api.Contract()
 	require.NoError(t, err)
 	require.Len(t, catalogue.Events, len(doc.Webhooks))
 	for _, e := range catalogue.Events {

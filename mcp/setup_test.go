@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
@@ -14,6 +13,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
 
+	"earshot/api"
 	"earshot/internal/testkit/apptest"
 	"earshot/mcp"
 )
@@ -144,10 +144,6 @@ func post(t *testing.T, n *apptest.Tenant, body any, header ...string) apptest.A
 	return n.Do(t, http.MethodPost, mcp.Path, body, append([]string{"Accept", "application/json, text/event-stream"}, header...)...)
 }
 
-var contract = sync.OnceValues(func() (*openapi3.T, error) {
-	return openapi3.NewLoader().LoadFromFile("../api/openapi.yaml")
-})
-
 type operation struct {
 	*openapi3.Operation
 	method, path string
@@ -156,7 +152,7 @@ type operation struct {
 // operations returns the contract's operations by id.
 func operations(t *testing.T) map[string]operation {
 	t.Helper()
-	doc, err := contract()
+	doc, err := api.Contract()
 	require.NoError(t, err)
 	all := map[string]operation{}
 	for path, item := range doc.Paths.Map() {

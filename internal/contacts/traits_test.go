@@ -5,11 +5,10 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/stretchr/testify/require"
 
+	"earshot/api"
 	"earshot/internal/event"
-	"earshot/internal/testkit"
 	"earshot/internal/testkit/apptest"
 )
 
@@ -26,7 +25,7 @@ var samples = map[string][2]any{
 // The table of traits, the answers and the events have every trait of the contract.
 func TestEveryTraitOfTheContractIsFilledOverwrittenShownAndTold(t *testing.T) {
 	t.Parallel()
-	contract, err := openapi3.NewLoader().LoadFromFile(testkit.Root() + "/api/openapi.yaml")
+	contract, err := api.Contract()
 	require.NoError(t, err)
 	first, second := object{}, object{}
 	for name := range contract.Components.Schemas["ContactTraits"].Value.Properties {

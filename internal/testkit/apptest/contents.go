@@ -1,10 +1,12 @@
 package apptest
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"regexp"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -33,12 +35,20 @@ SELECT string_agg(format('SELECT %L, %s::text FROM %I x WHERE organization_id = 
 FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
 WHERE c.relkind = 'r' AND a.attname = 'organization_id'`
 
+// rowsQuery is the query that readRows has built. All databases have the same tables.
+var rowsQuery struct {
+	sync.Once
+	text string
+	err  error
+}
+
 // rows returns the organization's rows as text, by table.
 func (n *Tenant) rows(t testing.TB) map[string][]string {
 	t.Helper()
-	var query string
-	require.NoError(t, n.App.Pool.QueryRow(t.Context(), readRows).Scan(&query))
-	found, err := n.App.Pool.Query(t.Context(), query, n.Organization.ID.UUID().String())
+	q := &rowsQuery
+	q.Do(func() { q.err = n.App.Pool.QueryRow(context.Background(), readRows).Scan(&q.text) })
+	require.NoError(t, q.err)
+	found, err := n.App.Pool.Query(t.Context(), q.text, n.Organization.ID.UUID().String())
 	require.NoError(t, err)
 	all := map[string][]string{}
 	var table, row string
