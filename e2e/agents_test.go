@@ -9,7 +9,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"earshot/internal/testkit"
 	"earshot/internal/testkit/tier"
 )
 
@@ -23,7 +22,7 @@ func TestTheOfficialClientsListAndCallTheTools(t *testing.T) {
 	tier.Slow(t, "installs and runs the official clients")
 	tier.Needs(t, "node", "npm", "python3")
 	t.Parallel()
-	p := newProgram(t, testkit.Database(t), temporalSettings(t)...)
+	p := newProgram(t, temporalSettings(t)...)
 	p.serve()
 	n := newNodeProject(t, "agents", "EARSHOT_BASE_URL="+p.url, "EARSHOT_API_KEY="+p.key, "EARSHOT_BIN="+earshot())
 

@@ -13,8 +13,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"earshot/internal/testkit/apptest"
 )
 
 const listTools = `{"jsonrpc":"2.0","id":7,"method":"tools/list","params":{}}` + "\n"
@@ -23,15 +21,16 @@ const listTools = `{"jsonrpc":"2.0","id":7,"method":"tools/list","params":{}}` +
 // caller starts the command.
 func behindGateway(t *testing.T, messages http.HandlerFunc) (p *program, cmd *exec.Cmd, stdin io.Writer) {
 	t.Helper()
-	app := apptest.Start(t, apptest.Options{})
-	service, err := url.Parse(app.URL)
+	p = newProgram(t, temporalSettings(t)...)
+	p.serve()
+	service, err := url.Parse(p.url)
 	require.NoError(t, err)
 	routes := http.NewServeMux()
 	routes.Handle("/", httputil.NewSingleHostReverseProxy(service))
 	routes.Handle("/mcp", messages)
 	gateway := httptest.NewServer(routes)
 	t.Cleanup(gateway.Close)
-	p = &program{t: t, env: append(cleanEnviron(), "EARSHOT_API_KEY="+app.Tenant(t).Key, "EARSHOT_BASE_URL="+gateway.URL)}
+	p.env = append(cleanEnviron(), "EARSHOT_API_KEY="+p.key, "EARSHOT_BASE_URL="+gateway.URL)
 	cmd = exec.Command(earshot(), "mcp")
 	stdin, err = cmd.StdinPipe()
 	require.NoError(t, err)

@@ -19,7 +19,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/internal/publicid"
-	"earshot/internal/testkit"
 	"earshot/internal/testkit/tier"
 )
 
@@ -41,7 +40,7 @@ func TestPublicBoardsInABrowser(t *testing.T) {
 	tier.Needs(t, "node", "npm", "chromium")
 	t.Parallel()
 	mailbox := t.TempDir()
-	p := newProgram(t, testkit.Database(t), append(temporalSettings(t), "EARSHOT_MAIL_DIR="+mailbox)...)
+	p := newProgram(t, append(temporalSettings(t), "EARSHOT_MAIL_DIR="+mailbox)...)
 	p.serve()
 	_, err := p.command("org", "update", "--slug", "northwind", "--color", "#0f766e")
 	require.NoError(t, err)
@@ -85,7 +84,7 @@ func TestTheWidgetInABrowserOnAnotherSite(t *testing.T) {
 	tier.Needs(t, "node", "npm", "chromium")
 	t.Parallel()
 	mailbox := t.TempDir()
-	p := newProgram(t, testkit.Database(t), append(temporalSettings(t), "EARSHOT_MAIL_DIR="+mailbox)...)
+	p := newProgram(t, append(temporalSettings(t), "EARSHOT_MAIL_DIR="+mailbox)...)
 	p.serve()
 	_, err := p.command("org", "update", "--slug", "northwind")
 	require.NoError(t, err)
@@ -166,7 +165,7 @@ func TestTheSamplesOfTheWidgetsDocumentationSignTokens(t *testing.T) {
 	tier.Slow(t, "compiles the sample in Go")
 	tier.Needs(t, "node", "python3")
 	t.Parallel()
-	p := newProgram(t, testkit.Database(t), temporalSettings(t)...)
+	p := newProgram(t, temporalSettings(t)...)
 	p.serve()
 	p.must(http.MethodPut, "/v1/widget/origins", map[string]any{"origins": []string{"https://app.example.com"}})
 	_, secret := p.send(http.MethodPost, "/v1/widget/secrets", nil)

@@ -54,7 +54,7 @@ func newStory(t *testing.T) *story {
 		"EARSHOT_WEBHOOK_RETRY_DELAYS=0s,0s,0s,0s", "EARSHOT_WEBHOOK_DISABLE_COUNTS=attempts",
 	)
 	settings = append(settings, s.traces.settings()...)
-	s.program = newProgram(t, s.asRole(t, c.plant("database's password")), settings...)
+	s.program = newProgramOn(t, s.asRole(t, c.plant("database's password")), settings...)
 	var org, made map[string]any
 	s.json(&org, "org", "create", c.plant("organization's name"), "--json",
 		"--owner-email", c.plant("member's address")+"@example.com", "--owner-name", c.plant("member's name"))

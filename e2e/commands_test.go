@@ -24,7 +24,7 @@ func TestServeRefusesASchemaThatIsBehindAndNamesTheCommand(t *testing.T) {
 	out, err := p.command("org", "create", "Acme")
 	require.Error(t, err)
 	require.Contains(t, out, "run `earshot migrate`")
-	full := newProgram(t, testkit.Database(t), temporalSettings(t)...)
+	full := newProgram(t, temporalSettings(t)...)
 	behind := full.launch("DATABASE_URL=" + database)
 	<-behind.ended
 	require.Equal(t, 1, behind.cmd.ProcessState.ExitCode())
@@ -51,7 +51,7 @@ func TestServeListsEveryProblemWithItsSettings(t *testing.T) {
 
 func TestAnOperatorMakesListsAndRevokesKeys(t *testing.T) {
 	t.Parallel()
-	p := newProgram(t, testkit.Database(t), temporalSettings(t)...)
+	p := newProgram(t, temporalSettings(t)...)
 	p.serve()
 	var made map[string]any
 	p.json(&made, "key", "create", "--name", "reporting", "--scope", "read", "--expires-in", "24h", "--json")
@@ -78,7 +78,7 @@ func TestAnOperatorMakesListsAndRevokesKeys(t *testing.T) {
 
 func TestAnOperatorAddsListsAndRemovesMembers(t *testing.T) {
 	t.Parallel()
-	p := newProgram(t, testkit.Database(t), temporalSettings(t)...)
+	p := newProgram(t, temporalSettings(t)...)
 	p.serve()
 	var added, key, me map[string]any
 	p.json(&added, "member", "add", "Kim@Example.com", "--name", "Kim", "--role", "admin", "--json")
@@ -133,7 +133,7 @@ func TestAnOperatorAddsListsAndRemovesMembers(t *testing.T) {
 
 func TestAnOperatorSwitchesEMailsToEndUsersOnAndTellsOfBounces(t *testing.T) {
 	t.Parallel()
-	p := newProgram(t, testkit.Database(t), temporalSettings(t)...)
+	p := newProgram(t, temporalSettings(t)...)
 	p.serve()
 	var organization, told map[string]any
 	out, err := p.command("org", "update", "--subscriber-mails")
@@ -154,7 +154,7 @@ func TestAnOperatorSwitchesEMailsToEndUsersOnAndTellsOfBounces(t *testing.T) {
 
 func TestACommandWithInvalidInputReportsTheProblem(t *testing.T) {
 	t.Parallel()
-	p := newProgram(t, testkit.Database(t))
+	p := newProgram(t)
 	for want, args := range map[string][]string{
 		"plan must be free, pro or business":     {"org", "create", "Acme", "--plan", "gold"},
 		"scope must be read or read:write":       {"key", "create", "--scope", "write"},
@@ -203,7 +203,7 @@ func TestShellsCompleteTheCommands(t *testing.T) {
 
 func TestAnOperatorReplacesASealingKey(t *testing.T) {
 	t.Parallel()
-	p := newProgram(t, testkit.Database(t), temporalSettings(t)...)
+	p := newProgram(t, temporalSettings(t)...)
 	p.serve()
 	receiver := testkit.NewReceiver(t)
 	p.subscribe(receiver)
@@ -240,7 +240,7 @@ func TestAnOperatorReplacesASealingKey(t *testing.T) {
 // The commands come from docs/operating.md. Votes of a deleted contact stay, without a contact.
 func TestAnOperatorMakesContactsOfPeopleWithOldActivity(t *testing.T) {
 	t.Parallel()
-	p := newProgram(t, testkit.Database(t), temporalSettings(t)...)
+	p := newProgram(t, temporalSettings(t)...)
 	p.serve()
 	p.board = p.must(http.MethodPost, "/v1/boards", map[string]any{"name": "Ideas"})
 	post := p.post()

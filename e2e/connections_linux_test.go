@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"earshot/internal/testkit"
 	"earshot/internal/testkit/tier"
 )
 
@@ -63,7 +62,7 @@ func TestTenThousandIdleConnectionsTakeBoundedMemoryAndBlockNoOtherClient(t *tes
 	if files.Cur < connections+1000 {
 		t.Skip("the test itself may open", files.Cur, "files only")
 	}
-	p := newProgram(t, testkit.Database(t), temporalSettings(t)...)
+	p := newProgram(t, temporalSettings(t)...)
 	s := p.serve()
 	p.board = p.must(http.MethodPost, "/v1/boards", map[string]any{"name": "Ideas"})
 	p.requireAnswers()
@@ -88,7 +87,7 @@ func requireRuns(t *testing.T, s *process) {
 func TestAProgramThatMayOpenAThousandFilesLeavesItselfRoom(t *testing.T) {
 	tier.Slow(t, "opens two thousand connections")
 	t.Parallel()
-	p := newProgram(t, testkit.Database(t), temporalSettings(t)...)
+	p := newProgram(t, temporalSettings(t)...)
 	s := p.run(exec.Command("bash", "-c", `ulimit -n 1024 && exec "$0" serve`, earshot()))
 	p.awaitStatus("/readyz", http.StatusOK)
 	p.board = p.must(http.MethodPost, "/v1/boards", map[string]any{"name": "Ideas"})
@@ -102,7 +101,7 @@ func TestAProgramThatMayOpenAThousandFilesLeavesItselfRoom(t *testing.T) {
 func TestAProgramThatHasNoFilesLeftLetsIdleConnectionsGo(t *testing.T) {
 	tier.Slow(t, "uses up all files")
 	t.Parallel()
-	p := newProgram(t, testkit.Database(t), temporalSettings(t)...)
+	p := newProgram(t, temporalSettings(t)...)
 	s := p.serve()
 	p.board = p.must(http.MethodPost, "/v1/boards", map[string]any{"name": "Ideas"})
 	limit := unix.Rlimit{Cur: 200, Max: 200}

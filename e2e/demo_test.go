@@ -10,7 +10,6 @@ import (
 
 	"earshot/internal/devstack/demo"
 	"earshot/internal/testkit"
-	"earshot/internal/testkit/apptest"
 	"earshot/internal/testkit/tier"
 	sdk "earshot/sdk/go"
 )
@@ -88,18 +87,19 @@ func (s *stack) hasDemo(t *testing.T) {
 func TestTheDemoHasItsOwnBoardBesideOneWithItsName(t *testing.T) {
 	tier.Slow(t, "fills the demo")
 	t.Parallel()
-	tenant := apptest.Start(t, apptest.Options{}).Tenant(t)
-	client, err := sdk.New(sdk.Options{BaseURL: tenant.App.URL, APIKey: tenant.Key})
+	p := newProgram(t, temporalSettings(t)...)
+	p.serve()
+	client, err := sdk.New(sdk.Options{BaseURL: p.url, APIKey: p.key})
 	require.NoError(t, err)
 	mine, err := client.Boards.Create(t.Context(), sdk.CreateBoardRequest{Name: "Ideas", Slug: sdk.Ptr("ideas")})
 	require.NoError(t, err)
 
 	var addresses []string
 	for range 2 {
-		address, stop, err := demo.Start(t.Context(), tenant.App.URL, tenant.Key, t.Logf)
+		address, stop, err := demo.Start(t.Context(), p.url, p.key, t.Logf)
 		require.NoError(t, err)
 		stop()
-		require.True(t, strings.HasPrefix(address, tenant.App.URL+"/b/"+mine.OrganizationID+"/"), address)
+		require.True(t, strings.HasPrefix(address, p.url+"/b/"+mine.OrganizationID+"/"), address)
 		require.False(t, strings.HasSuffix(address, "/ideas"), address)
 		addresses = append(addresses, address)
 	}

@@ -22,7 +22,7 @@ func TestAKillBetweenTheDisablingAndTheMailLosesNeitherAndRepeatsNone(t *testing
 	r.Answer(func(int, testkit.Received) int { return http.StatusInternalServerError })
 	mailbox := filepath.Join(t.TempDir(), "mail")
 	require.NoError(t, os.WriteFile(mailbox, nil, 0o600))
-	p := newProgram(t, testkit.Database(t), append(temporalSettings(t),
+	p := newProgram(t, append(temporalSettings(t),
 		"EARSHOT_WEBHOOK_RETRY_DELAYS=0s,0s,0s,0s", "EARSHOT_MAIL_DIR="+mailbox)...)
 	running := p.serve()
 	p.subscribe(r)

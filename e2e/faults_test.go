@@ -55,7 +55,7 @@ func awaitPosts(t *testing.T, r *testkit.Receiver, posts []string) {
 func TestNothingAcknowledgedIsLostWhenTheProcessIsKilled(t *testing.T) {
 	t.Parallel()
 	r := testkit.NewReceiver(t)
-	p := newProgram(t, testkit.Database(t), temporalSettings(t)...)
+	p := newProgram(t, temporalSettings(t)...)
 	running := p.serve()
 	p.subscribe(r)
 	var acknowledged []string
@@ -98,7 +98,7 @@ func burstUntilKilled(p *program, running *process, killAfter int) (acknowledged
 func TestADeliveryThatWasNeverStartedGoesOutAfterTheKill(t *testing.T) {
 	t.Parallel()
 	r := testkit.NewReceiver(t)
-	p := newProgram(t, testkit.Database(t), temporalSettings(t)...)
+	p := newProgram(t, temporalSettings(t)...)
 	// Port 1 refuses connections, so this process commits and gets no further.
 	cutOff := p.launch("TEMPORAL_ADDRESS=127.0.0.1:1")
 	p.awaitStatus("/healthz", http.StatusOK)
@@ -116,7 +116,7 @@ func TestAnAPIWithoutAWorkerStartsTheDeliveriesOfItsPredecessor(t *testing.T) {
 	tier.Slow(t, "kills the process")
 	t.Parallel()
 	r, namespace := testkit.NewReceiver(t), testkit.NewNamespace(t)
-	p := newProgram(t, testkit.Database(t), settingsOf(namespace)...)
+	p := newProgram(t, settingsOf(namespace)...)
 	p.worker()
 	sweep := dial(t, namespace).ScheduleClient().GetHandle(t.Context(), workflows.SweepSchedule)
 	require.Eventually(t, func() bool { return sweep.Pause(t.Context(), client.SchedulePauseOptions{}) == nil }, waitLimit, pollInterval)
@@ -140,7 +140,7 @@ func TestWritesAreAcceptedWhileTemporalIsAwayAndArriveWhenItIsBack(t *testing.T)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = temporal.Stop(t.Context()) })
 	r := testkit.NewReceiver(t)
-	p := newProgram(t, testkit.Database(t), "TEMPORAL_ADDRESS="+temporal.Address())
+	p := newProgram(t, "TEMPORAL_ADDRESS="+temporal.Address())
 	// This uses the default namespace, without naming it.
 	out, err := p.command("temporal", "setup", "--file", repository+"/temporal-dev.yaml")
 	require.NoError(t, err, out)
@@ -169,7 +169,7 @@ func TestAnOrderlyStopFinishesTheAttemptThatIsUnderWay(t *testing.T) {
 	tier.Slow(t, "waits for an attempt that is under way")
 	t.Parallel()
 	r := testkit.NewReceiver(t)
-	p := newProgram(t, testkit.Database(t), temporalSettings(t)...)
+	p := newProgram(t, temporalSettings(t)...)
 	running := p.serve()
 	p.subscribe(r)
 	stopped := make(chan int, 1)
@@ -192,7 +192,7 @@ func TestASecondSignalEndsTheProcessAtOnce(t *testing.T) {
 	r := testkit.NewReceiver(t)
 	release := make(chan struct{})
 	t.Cleanup(func() { close(release) })
-	p := newProgram(t, testkit.Database(t), append(temporalSettings(t), "EARSHOT_DRAIN_TIMEOUT=1h")...)
+	p := newProgram(t, append(temporalSettings(t), "EARSHOT_DRAIN_TIMEOUT=1h")...)
 	running := p.serve()
 	p.subscribe(r)
 	r.Answer(func(int, testkit.Received) int { <-release; return http.StatusOK })

@@ -12,7 +12,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"earshot/internal/testkit"
 	"earshot/internal/testkit/tier"
 )
 
@@ -39,7 +38,7 @@ func TestEverySampleOfTheGuideRuns(t *testing.T) {
 	tier.Slow(t, "runs every sample of the guide")
 	t.Parallel()
 	tier.Needs(t, "curl", "jq")
-	p := newProgram(t, testkit.Database(t), temporalSettings(t)...)
+	p := newProgram(t, temporalSettings(t)...)
 	p.serve()
 	pages, err := filepath.Glob(filepath.Join(repository, "docs", "api", "*.md"))
 	require.NoError(t, err)

@@ -11,7 +11,6 @@ import (
 
 	"earshot/internal/config"
 	"earshot/internal/devstack"
-	"earshot/internal/testkit"
 	"earshot/internal/testkit/tier"
 )
 
@@ -26,7 +25,7 @@ func address(t *testing.T) string {
 func TestAContainersCheckNeedsNoSettingOfItsOwn(t *testing.T) {
 	t.Parallel()
 	health := address(t)
-	p := newProgram(t, testkit.Database(t), append(temporalSettings(t), "EARSHOT_HEALTH_LISTEN="+health)...)
+	p := newProgram(t, append(temporalSettings(t), "EARSHOT_HEALTH_LISTEN="+health)...)
 	_, port, _ := strings.Cut(p.url, "127.0.0.1")
 	out, err := p.command("health")
 	require.Error(t, err, "nothing runs")
@@ -58,7 +57,7 @@ func TestAContainersCheckNeedsNoSettingOfItsOwn(t *testing.T) {
 func TestAWorkerWhoseHealthCannotBeAskedDoesItsWorkUnlessItWasToldWhere(t *testing.T) {
 	tier.Slow(t, "runs a service and two workers")
 	t.Parallel()
-	p := newProgram(t, testkit.Database(t), temporalSettings(t)...)
+	p := newProgram(t, temporalSettings(t)...)
 	// At least one of the two finds the default address taken, by the other or by another test.
 	first, second := p.worker(), p.worker()
 	require.Contains(t, first.log.String()+second.log.String(), "EARSHOT_HEALTH_LISTEN chooses another")
@@ -73,7 +72,7 @@ func TestAWorkerWhoseHealthCannotBeAskedDoesItsWorkUnlessItWasToldWhere(t *testi
 func TestTheServiceRunsOnSecretsInFiles(t *testing.T) {
 	tier.Slow(t, "runs a service and several commands")
 	t.Parallel()
-	p := newProgram(t, testkit.Database(t), temporalSettings(t)...)
+	p := newProgram(t, temporalSettings(t)...)
 	secrets := t.TempDir()
 	var env []string
 	for _, pair := range p.env {

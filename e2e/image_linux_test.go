@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/internal/config"
-	"earshot/internal/testkit"
 	"earshot/internal/testkit/tier"
 )
 
@@ -113,7 +112,7 @@ func TestTheImageRunsAsItsUserOnReadOnlyFiles(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(out), strings.TrimSpace(string(head)))
 
-	p := newProgram(t, testkit.Database(t), temporalSettings(t)...)
+	p := newProgram(t, temporalSettings(t)...)
 	env := append([]string{}, c.env...)
 	for _, pair := range p.env {
 		name, value, _ := strings.Cut(pair, "=")

@@ -71,7 +71,7 @@ func (p *program) trigger(name string) []made {
 
 func TestListenForwardsDeliveriesUnchangedAndTheTargetsAnswerDecides(t *testing.T) {
 	t.Parallel()
-	p := newProgram(t, testkit.Database(t), append(temporalSettings(t), "EARSHOT_WEBHOOK_RETRY_DELAYS=1s,1s,1s,1s")...)
+	p := newProgram(t, append(temporalSettings(t), "EARSHOT_WEBHOOK_RETRY_DELAYS=1s,1s,1s,1s")...)
 	p.serve()
 	target := testkit.NewReceiver(t)
 	target.Answer(func(n int, _ testkit.Received) int {
@@ -114,7 +114,7 @@ func TestListenForwardsDeliveriesUnchangedAndTheTargetsAnswerDecides(t *testing.
 func TestListenSaysThatATargetIsDownAndTheServiceHearsABadGateway(t *testing.T) {
 	tier.Slow(t, "runs a service and waits for a target")
 	t.Parallel()
-	p := newProgram(t, testkit.Database(t), temporalSettings(t)...)
+	p := newProgram(t, temporalSettings(t)...)
 	p.serve()
 	gone := httptest.NewServer(http.NotFoundHandler())
 	gone.Close()
@@ -140,7 +140,7 @@ func TestListenSaysThatATargetIsDownAndTheServiceHearsABadGateway(t *testing.T) 
 func TestTheNextListenRemovesOnlyTheWebhookOfTheKilledRun(t *testing.T) {
 	tier.Slow(t, "runs a service and kills a command")
 	t.Parallel()
-	p := newProgram(t, testkit.Database(t), temporalSettings(t)...)
+	p := newProgram(t, temporalSettings(t)...)
 	p.serve()
 	elsewhere, dir := t.TempDir(), filepath.Join(t.TempDir(), "made-when-needed")
 	p.env = append(p.env, "EARSHOT_DIR="+elsewhere)
@@ -173,7 +173,7 @@ func TestTheNextListenRemovesOnlyTheWebhookOfTheKilledRun(t *testing.T) {
 func TestListensThatRemoveTheSameWebhookAtOnceBothGoOn(t *testing.T) {
 	tier.Slow(t, "runs a service and several commands")
 	t.Parallel()
-	p := newProgram(t, testkit.Database(t), temporalSettings(t)...)
+	p := newProgram(t, temporalSettings(t)...)
 	p.serve()
 	p.env = append(p.env, "EARSHOT_DIR="+t.TempDir())
 	killed := p.listen("--events", "vote.created")
@@ -204,7 +204,7 @@ func TestListensThatRemoveTheSameWebhookAtOnceBothGoOn(t *testing.T) {
 func TestListenAndTriggerExplainTheirErrors(t *testing.T) {
 	tier.Slow(t, "runs a service and many commands")
 	t.Parallel()
-	p := newProgram(t, testkit.Database(t), temporalSettings(t)...)
+	p := newProgram(t, temporalSettings(t)...)
 	p.serve()
 	p.env = append(p.env, "EARSHOT_DIR="+t.TempDir())
 	for want, args := range map[string][]string{
@@ -237,7 +237,7 @@ func elsewhere(t *testing.T) string {
 func TestTriggerMakesEveryEventHappen(t *testing.T) {
 	tier.Slow(t, "makes every event happen")
 	t.Parallel()
-	p := newProgram(t, testkit.Database(t), temporalSettings(t)...)
+	p := newProgram(t, temporalSettings(t)...)
 	p.serve()
 	boards := 0
 	for _, kind := range event.Types {

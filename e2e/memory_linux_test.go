@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/internal/memory"
-	"earshot/internal/testkit"
 	"earshot/internal/testkit/tier"
 )
 
@@ -39,7 +38,7 @@ func TestAThousandSlowLargeBodiesAndAThousandUnreadPagesStayWithinTheBudget(t *t
 	tier.Slow(t, "2,000 slow connections")
 	t.Parallel()
 	const each, pageful = 1000, 36
-	p := newProgram(t, testkit.Database(t), temporalSettings(t)...)
+	p := newProgram(t, temporalSettings(t)...)
 	s := p.serve()
 	p.board = p.must(http.MethodPost, "/v1/boards", map[string]any{"name": "Ideas"})
 	posts := "/v1/boards/" + p.board + "/posts"

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -32,8 +33,28 @@ type program struct {
 	client *http.Client
 }
 
+// organized is a database with an organization, and its key. The two commands that make them take longer than a copy.
+var organized struct {
+	sync.Once
+	database, key string
+}
+
 // newProgram prepares a deployment with its first organization. Later settings win.
-func newProgram(t *testing.T, database string, settings ...string) *program {
+func newProgram(t *testing.T, settings ...string) *program {
+	t.Helper()
+	organized.Do(func() {
+		database := testkit.Database(t)
+		organized.key = newProgramOn(t, database).key
+		organized.database = database
+	})
+	require.NotEmpty(t, organized.database, "the first test could not make an organization")
+	p := configured(t, testkit.Copy(t, organized.database), settings...)
+	p.key = organized.key
+	return p
+}
+
+// newProgramOn is newProgram on a database without an organization.
+func newProgramOn(t *testing.T, database string, settings ...string) *program {
 	t.Helper()
 	p := configured(t, database, settings...)
 	var org, made map[string]any
@@ -43,7 +64,7 @@ func newProgram(t *testing.T, database string, settings ...string) *program {
 	return p
 }
 
-// configured is newProgram without an organization.
+// configured is newProgramOn without an organization.
 func configured(t *testing.T, database string, settings ...string) *program {
 	t.Helper()
 	port, err := devstack.FreePort()

@@ -130,7 +130,7 @@ func TestThreeReplicasKeepOneRateLimitWhileTheyAreKilled(t *testing.T) {
 	t.Parallel()
 	// A replica may lease one second's worth.
 	const limit, lease, n, kills = 3000, 3000 / 60, 3, 6
-	p := newProgram(t, testkit.Database(t), append(temporalSettings(t), fmt.Sprint("EARSHOT_RATE_LIMIT=", limit), "EARSHOT_LOG_LEVEL=warn")...)
+	p := newProgram(t, append(temporalSettings(t), fmt.Sprint("EARSHOT_RATE_LIMIT=", limit), "EARSHOT_LOG_LEVEL=warn")...)
 	all := replicas(t, p, n)
 
 	ctx, stop := context.WithCancel(t.Context())

@@ -69,7 +69,7 @@ func deploy(t *testing.T) *deployment {
 	require.NoError(t, err)
 	d.metrics = fmt.Sprintf("127.0.0.1:%d", port)
 	migrate(t, d.postgres.URL(ours))
-	d.program = newProgram(t, d.postgres.URL(ours), "TEMPORAL_ADDRESS="+d.temporal.Address(),
+	d.program = newProgramOn(t, d.postgres.URL(ours), "TEMPORAL_ADDRESS="+d.temporal.Address(),
 		"EARSHOT_WEBHOOK_RETRY_DELAYS=5s,5s,5s,5s",
 		"EARSHOT_WEBHOOK_DISABLE_COUNTS=attempts") // So each failure is part of a streak.
 	d.client = d.setUpTemporal()

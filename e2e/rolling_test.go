@@ -143,7 +143,7 @@ func TestWorkersAreReplacedUnderLoadAndEveryPostArrivesExactlyOnce(t *testing.T)
 	tier.Slow(t, "replaces workers under load")
 	t.Parallel()
 	r, namespace := testkit.NewReceiver(t), testkit.NewNamespace(t)
-	p := newProgram(t, testkit.Database(t), settingsOf(namespace)...)
+	p := newProgram(t, settingsOf(namespace)...)
 	p.serveAlone()
 	workers := []*process{p.worker(), p.worker()}
 	p.subscribe(r)
@@ -171,7 +171,7 @@ func TestANewBuildTakesOverFromTheCurrentOne(t *testing.T) {
 	build := func(id string) []string {
 		return []string{"EARSHOT_WORKER_DEPLOYMENT=earshot", "EARSHOT_WORKER_BUILD_ID=" + id}
 	}
-	p := newProgram(t, testkit.Database(t), append(settingsOf(namespace), "EARSHOT_WEBHOOK_RETRY_DELAYS=2s,2s,2s,2s")...)
+	p := newProgram(t, append(settingsOf(namespace), "EARSHOT_WEBHOOK_RETRY_DELAYS=2s,2s,2s,2s")...)
 	p.serveAlone(build("a")...)
 	p.subscribe(r)
 	// The old workers make the first attempt, and the next ones the second.

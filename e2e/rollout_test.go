@@ -81,7 +81,7 @@ func TestOpenRunsGoOnWithANewBuildAndGoBackToTheOneBefore(t *testing.T) {
 	t.Parallel()
 	r, namespace := testkit.NewReceiver(t), testkit.NewNamespace(t)
 	o := &rollout{
-		program:   newProgram(t, testkit.Database(t), append(settingsOf(namespace), "EARSHOT_WEBHOOK_RETRY_DELAYS=1h,1h,1h,1h")...),
+		program:   newProgram(t, append(settingsOf(namespace), "EARSHOT_WEBHOOK_RETRY_DELAYS=1h,1h,1h,1h")...),
 		namespace: namespace, c: dial(t, namespace),
 	}
 	o.serveAlone(builds("a")...)

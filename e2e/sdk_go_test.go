@@ -14,13 +14,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"earshot/internal/testkit"
 	"earshot/internal/testkit/tier"
 )
 
 func TestEachWriteOfTheGoSDKTakesEffectOnceThroughABadNetwork(t *testing.T) {
 	t.Parallel()
-	p := newProgram(t, testkit.Database(t), temporalSettings(t)...)
+	p := newProgram(t, temporalSettings(t)...)
 	p.serve()
 	said := goStory(t, repository, p, faultyProxy(t, p.url))
 	for _, line := range []string{
@@ -40,7 +39,7 @@ func TestEachWriteOfTheGoSDKTakesEffectOnceThroughABadNetwork(t *testing.T) {
 func TestTheAgentInGoUsesTheTools(t *testing.T) {
 	tier.Slow(t, "compiles the example")
 	t.Parallel()
-	p := newProgram(t, testkit.Database(t), temporalSettings(t)...)
+	p := newProgram(t, temporalSettings(t)...)
 	p.serve()
 	p.board = p.must(http.MethodPost, "/v1/boards", map[string]any{"name": "Ideas"})
 	p.must(http.MethodPost, "/v1/posts/"+p.post()+"/votes", nil)
@@ -60,7 +59,7 @@ func TestTheAgentInGoUsesTheTools(t *testing.T) {
 func TestTheGoSDKWorksAsTheGuideShows(t *testing.T) {
 	tier.Slow(t, "compiles a program for each sample")
 	t.Parallel()
-	p := newProgram(t, testkit.Database(t), temporalSettings(t)...)
+	p := newProgram(t, temporalSettings(t)...)
 	p.serve()
 	followsTheGuide(t, func(program, dir string, env []string) string {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "main.go"), []byte(goGuideBegins+program+"return nil\n}\n"), 0o600))

@@ -16,7 +16,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/internal/needs"
-	"earshot/internal/testkit"
 	"earshot/internal/testkit/tier"
 )
 
@@ -185,7 +184,7 @@ func (s pythonSDK) story(t *testing.T, p *program, url string) {
 // servedToPython starts a service with short retry delays.
 func servedToPython(t *testing.T) *program {
 	t.Helper()
-	p := newProgram(t, testkit.Database(t), append(temporalSettings(t), "EARSHOT_WEBHOOK_RETRY_DELAYS=1s,1s,1s,1s")...)
+	p := newProgram(t, append(temporalSettings(t), "EARSHOT_WEBHOOK_RETRY_DELAYS=1s,1s,1s,1s")...)
 	p.serve()
 	return p
 }

@@ -70,7 +70,7 @@ for (const body of [process.env.BODY ?? "", process.env.BODY + " "]) {
 // serveStories starts a service with short retry delays.
 func serveStories(t *testing.T) *program {
 	t.Helper()
-	p := newProgram(t, testkit.Database(t), storySettings(t)...)
+	p := newProgram(t, storySettings(t)...)
 	p.serve()
 	return p
 }

@@ -228,7 +228,7 @@ func TestAStandbyIsPromotedInTheMiddleOfARunAndNothingAcknowledgedIsLost(t *test
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = temporal.Stop(context.Background()) })
-	p := newProgram(t, database, "TEMPORAL_ADDRESS="+temporal.Address())
+	p := newProgramOn(t, database, "TEMPORAL_ADDRESS="+temporal.Address())
 	p.setUpTemporal()
 	processes := []*process{p.serveAlone(), p.worker(), p.worker("DATABASE_URL=" + several(t, name, standby, primary))}
 	b := newBook(t)

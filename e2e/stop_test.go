@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"earshot/internal/testkit"
 	"earshot/internal/testkit/tier"
 )
 
@@ -30,7 +29,7 @@ func TestAStopFailsNoRequestOfClientsThatHeedReadiness(t *testing.T) {
 		// mostAsks is how many checks may get 503 before the balancer's clients leave.
 		mostAsks = 20
 	)
-	p := newProgram(t, testkit.Database(t), append(temporalSettings(t), "EARSHOT_DRAIN_DELAY=2s")...)
+	p := newProgram(t, append(temporalSettings(t), "EARSHOT_DRAIN_DELAY=2s")...)
 	api := p.serveAlone()
 	var (
 		all      sync.WaitGroup

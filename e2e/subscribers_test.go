@@ -100,7 +100,7 @@ func TestKillsInTheMiddleOfAWindowAndOfItsEMailsLoseNoneAndRepeatAtMostTheOneUnd
 	}}
 	database := testkit.Database(t)
 	settings := append(append(temporalSettings(t), server.open(t)...), "EARSHOT_PUBLIC_ORIGIN=https://feedback.example.com")
-	p := newProgram(t, database, settings...)
+	p := newProgramOn(t, database, settings...)
 	_, err := p.command("org", "update", "--subscriber-mails", "--subscriber-mails-allowed")
 	require.NoError(t, err)
 	alone := p.serveAlone()

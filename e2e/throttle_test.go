@@ -15,7 +15,7 @@ func TestAKillAmidAThrottledBacklogLosesNothingOfIt(t *testing.T) {
 	tier.Slow(t, "kills the process amid a throttled backlog")
 	t.Parallel()
 	r := testkit.NewReceiver(t)
-	p := newProgram(t, testkit.Database(t), temporalSettings(t)...)
+	p := newProgram(t, temporalSettings(t)...)
 	running := p.serve()
 	p.subscribe(r)
 	hook := p.first("/v1/webhooks")["id"]

@@ -188,7 +188,7 @@ func TestADeliveryArrivesOverTLSToTheProxyToPostgresAndToTemporal(t *testing.T) 
 		out, err := migrated.command(args...)
 		require.NoError(t, err, "%s", out)
 	}
-	p := newProgram(t, database, settings...)
+	p := newProgramOn(t, database, settings...)
 	p.url, p.client = a.proxyWithTLS(p.url), a.client()
 	api := p.serveAlone()
 	p.worker()

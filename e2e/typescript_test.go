@@ -11,7 +11,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"earshot/internal/testkit"
 	"earshot/internal/testkit/tier"
 )
 
@@ -21,7 +20,7 @@ import (
 func TestATypeScriptClientFromThePublicGeneratorCompiles(t *testing.T) {
 	tier.Slow(t, "generates and compiles a TypeScript client")
 	t.Parallel()
-	p := newProgram(t, testkit.Database(t), temporalSettings(t)...)
+	p := newProgram(t, temporalSettings(t)...)
 	p.serve()
 	n := newNodeProject(t, "typescript")
 	n.mustRun("npm", "run", "generate", "--", filepath.Join(repository, "api", "openapi.yaml"))

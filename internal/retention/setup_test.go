@@ -6,15 +6,14 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"earshot/internal/postgres"
-	"earshot/internal/testkit/apptest"
+	"earshot/internal/testkit"
 	"earshot/internal/testkit/fixture"
 	"earshot/internal/testkit/tier"
-	"earshot/worker"
 )
 
 func TestMain(m *testing.M) {
 	tier.Properties(20, 30) // 20 lives of a delivery take two seconds
-	apptest.Main(m, apptest.WithWorker(worker.Module))
+	testkit.Main(m)
 }
 
 // outbox is fixture.Outbox with the methods of this package's tests.

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"net/url"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 
@@ -82,6 +83,16 @@ func ImpatientDatabase(t testing.TB) string {
 	query.Set("lock_timeout", "1000") // milliseconds
 	u.RawQuery = query.Encode()
 	return u.String()
+}
+
+// Copy creates a copy of a database, to which nobody may be connected, and returns its URL.
+func Copy(t testing.TB, of string) string {
+	t.Helper()
+	u, err := url.Parse(of)
+	require.NoError(t, err)
+	made, err := createDatabase(t.Context(), strings.TrimPrefix(u.Path, "/"))
+	require.NoError(t, err)
+	return made
 }
 
 // EmptyDatabase is a Database without a schema.
