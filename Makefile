@@ -69,7 +69,6 @@ RESULTS := .earshot/results/test.json
 # At the end gotestsum repeats the failed tests and their errors. Go doesn't run tests again if
 # it has their results for the same sources.
 define TESTS
-	@mkdir -p $(BIN) && go build -o $(BIN)/notrun ./internal/testkit/tier/notrun
 	@mkdir -p $(dir $(RESULTS)) && rm -f $(RESULTS); code=0; EARSHOT_TEST_SOURCES=$$($(SOURCES)) $(BIN)/withstack $(INSTALLED) -without -- "$(GOTESTSUM)/gotestsum" --jsonfile $(RESULTS) --hide-summary skipped \
 		--format pkgname --format-hide-empty-pkg -- $(GOTEST) $(1) || code=$$?; \
 	test -f $(RESULTS) || exit $$code; echo && echo "The slowest tests:" && "$(GOTESTSUM)/gotestsum" tool slowest --jsonfile $(RESULTS) --num 10 --threshold 100ms; \
@@ -222,7 +221,7 @@ clean: ## remove the built programs, but not the cached tools or any data
 	@rm -rf $(BIN)
 
 withstack:
-	@go build -o $(BIN)/withstack ./internal/devstack/withstack
+	@go build -o $(BIN)/ ./internal/devstack/withstack ./internal/testkit/tier/notrun
 
 # Builds a directory with all tools of a go.mod below tools/. A failed build leaves no directory.
 # Promtool contains only the service discovery of our configuration. That of all clouds doubles the time

@@ -63,6 +63,12 @@ func Named(name string) Tool {
 // every module in Tools, then Debian's own, for which the packages are made. Otherwise it returns
 // any other, or "".
 func Python(ctx context.Context) string {
+	path, _ := python(ctx)
+	return path
+}
+
+// python is Python. All reports whether the interpreter has every module in Tools.
+func python(ctx context.Context) (path string, all bool) {
 	var modules []string
 	for _, t := range Tools {
 		if module, is := strings.CutPrefix(t.Name, pythonPrefix); is {
@@ -77,11 +83,11 @@ func Python(ctx context.Context) string {
 			continue
 		}
 		if finds(ctx, path, modules...) {
-			return path
+			return path, true
 		}
 		other = path
 	}
-	return other
+	return other, false
 }
 
 // finds reports whether an interpreter has all of the modules.
@@ -96,8 +102,8 @@ func finds(ctx context.Context, python string, modules ...string) bool {
 // Found reports whether the machine has the tool.
 func (t Tool) Found(ctx context.Context) bool {
 	if module, is := strings.CutPrefix(t.Name, pythonPrefix); is {
-		python := Python(ctx)
-		return python != "" && finds(ctx, python, module)
+		interpreter, all := python(ctx)
+		return all || interpreter != "" && finds(ctx, interpreter, module)
 	}
 	if _, err := exec.LookPath(t.Name); err == nil {
 		return true
@@ -138,8 +144,10 @@ func Present(ctx context.Context) []string {
 
 // Look searches for each tool and returns the names of those on the machine.
 func Look(ctx context.Context) (names []string) {
+	// Usually this one start of an interpreter answers for all modules. A second for each would take a second.
+	_, all := python(ctx)
 	for _, t := range Tools {
-		if t.Found(ctx) {
+		if all && strings.HasPrefix(t.Name, pythonPrefix) || t.Found(ctx) {
 			names = append(names, t.Name)
 		}
 	}
