@@ -6,12 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/fx"
-	"go.uber.org/fx/fxtest"
 
-	"earshot/internal/config"
-	"earshot/internal/postgres"
-	"earshot/internal/telemetry"
 	"earshot/internal/testkit"
 	"earshot/internal/testkit/fixture"
 )
@@ -91,18 +86,6 @@ func TestStatisticsSkipALockedTable(t *testing.T) {
 	_, err = s.MakeStatistics(t.Context())
 	require.NoError(t, err)
 	require.NotNil(t, g.analyzed())
-}
-
-func TestTheStoreOfTheServiceMakesStatisticsByItself(t *testing.T) {
-	t.Parallel()
-	url := testkit.Database(t)
-	g := newGrowing(t, url, "mail_suppressions")
-	service := fxtest.New(t, fx.NopLogger, telemetry.Module, postgres.Module, fx.Supply(config.Config{DatabaseURL: url}, testkit.Log(t)),
-		fx.Invoke(func(*postgres.DB) {}))
-	service.RequireStart()
-	t.Cleanup(func() { service.RequireStop() })
-	g.exec(addSuppressions, 1000)
-	require.Eventually(t, func() bool { return g.analyzed() != nil }, testkit.Wait, testkit.Tick)
 }
 
 func (g *growing) analyzed() (at *time.Time) {

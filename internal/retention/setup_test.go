@@ -3,9 +3,6 @@ package retention_test
 import (
 	"testing"
 
-	"github.com/jackc/pgx/v5/pgxpool"
-
-	"earshot/internal/postgres"
 	"earshot/internal/testkit"
 	"earshot/internal/testkit/fixture"
 	"earshot/internal/testkit/tier"
@@ -20,7 +17,3 @@ func TestMain(m *testing.M) {
 type outbox struct{ *fixture.Outbox }
 
 func newOutboxAlone(t *testing.T) *outbox { return &outbox{fixture.NewOutboxAlone(t)} }
-
-func another(t *testing.T, s *postgres.DB, pool *pgxpool.Pool) *outbox {
-	return &outbox{fixture.Another(t, s, pool)}
-}
