@@ -220,6 +220,7 @@ chart: charttools ## lint, render and test the Helm chart, and write its package
 clean: ## remove the built programs, but not the cached tools or any data
 	@rm -rf $(BIN)
 
+# Builds notrun, too, because a second call of go build would take half a second.
 withstack:
 	@go build -o $(BIN)/ ./internal/devstack/withstack ./internal/testkit/tier/notrun
 

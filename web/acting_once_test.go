@@ -10,8 +10,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
-
-	"earshot/internal/testkit/apptest"
 )
 
 func pressedTwice(t *testing.T, v *visitor) {
@@ -49,7 +47,7 @@ func pressedTwice(t *testing.T, v *visitor) {
 
 func TestAConfirmationSucceedsDespiteALaterFailure(t *testing.T) {
 	t.Parallel()
-	v := newVisitor(t, apptest.Start(t, apptest.Options{Worker: true, Environ: []string{"EARSHOT_MAIL_DIR=" + t.TempDir()}}))
+	v := newVisitor(t, unpublished(t))
 	post := v.post(t, "Dark mode", nil)
 	v.fill(t, v.at+"/dark-mode/-/vote", v.filled(v.address("ada")))
 	link, _ := v.link(t, v.address("ada"), 1)

@@ -25,15 +25,11 @@ import (
 // mailOrigin is the public origin of published.
 const mailOrigin = "https://feedback.example.com"
 
-var (
-	// mailing has no public origin. All visitors come from one network.
-	mailing = apptest.Shared{Worker: true, Mails: true}
-	// published is behind a proxy. It believes the address of each organization's visitors (tenant.network), so a
-	// test that uses up a limit of its network leaves the others theirs.
-	published = apptest.Shared{Worker: true, Mails: true, Environ: []string{
-		proxies, "EARSHOT_PUBLIC_ORIGIN=" + mailOrigin + "/", "EARSHOT_CONTACT_CAP_FREE=1", "EARSHOT_DISPOSABLE_DOMAINS=mailinator.example",
-	}}
-)
+// published is behind a proxy. It believes the address of each organization's visitors (tenant.network), so a
+// test that uses up a limit of its network leaves the others theirs.
+var published = apptest.Shared{Worker: true, Mails: true, Environ: []string{
+	proxies, "EARSHOT_PUBLIC_ORIGIN=" + mailOrigin + "/", "EARSHOT_CONTACT_CAP_FREE=1", "EARSHOT_DISPOSABLE_DOMAINS=mailinator.example",
+}}
 
 const proxies = "EARSHOT_TRUSTED_PROXIES=127.0.0.0/8"
 
@@ -46,6 +42,13 @@ type visitor struct {
 func newVisitor(t *testing.T, app *apptest.App) *visitor {
 	t.Helper()
 	return &visitor{tenant: newTenant(app.Tenant(t)).public(t)}
+}
+
+// unpublished starts a service without a public origin, which writes its e-mails to a directory. All visitors come
+// from one network, and use up its limits.
+func unpublished(t *testing.T) *apptest.App {
+	t.Helper()
+	return apptest.Start(t, apptest.Options{Worker: true, Environ: []string{"EARSHOT_MAIL_DIR=" + t.TempDir()}})
 }
 
 // mailed runs tests of visitors to organizations of their own.

@@ -15,7 +15,7 @@ import (
 
 func TestAnEndUser(t *testing.T) {
 	t.Parallel()
-	mailed(t, mailing.Start(t), map[string]func(*testing.T, *visitor){
+	mailed(t, unpublished(t), map[string]func(*testing.T, *visitor){
 		"votes by a link in an e-mail, once, and the webhook hears of it":             votesByMail,
 		"posts and comments by links, as a guest":                                     postsAndComments,
 		"isn't asked again on the browser, and takes the vote back":                   knownOnTheBrowser,
@@ -31,6 +31,8 @@ func TestAnEndUser(t *testing.T) {
 		"can't act where it is closed":                                                closedForNow,
 		"can't act on a private board":                                                privateActs,
 		"isn't made to act by other sites":                                            otherSites,
+		"acts in the widget's frame, too":                                             frameActs,
+		"isn't made to act there by other sites":                                      frameOtherSites,
 		"sees pages that are the same for everybody until they act":                   sharedPages,
 		"reads pages, forms and e-mails in German":                                    germanActs,
 		"gets no link to a host that somebody made up":                                foreignHost,

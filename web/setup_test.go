@@ -39,7 +39,7 @@ type tenant struct {
 // networks counts the addresses of tenants.
 var networks atomic.Uint32
 
-// newTenant gives the visitors of a service behind a proxy an address of their own. The range is the one for
+// newTenant wraps an organization. Behind a proxy, its visitors have an address of their own, from the range for
 // benchmarks (RFC 2544).
 func newTenant(n *apptest.Tenant) *tenant {
 	made := &tenant{Tenant: n}

@@ -98,7 +98,8 @@ func TestEverythingButFullBudgetsOfKeysIsKeptWhenTheRetentionIsZero(t *testing.T
 	t.Parallel()
 	app := unlimited.Start(t)
 	o := newOld(t, app)
-	_, err := app.Pool.Exec(t.Context(), "INSERT INTO token_buckets VALUES (gen_random_uuid(), '-infinity'), (gen_random_uuid(), 'infinity')")
+	_, err := app.Pool.Exec(t.Context(), `DELETE FROM token_buckets WHERE full_at IN ('-infinity', 'infinity');
+		INSERT INTO token_buckets VALUES (gen_random_uuid(), '-infinity'), (gen_random_uuid(), 'infinity')`)
 	require.NoError(t, err)
 	require.Equal(t, activities.RemoveResult{}, removed(t, removal(t, app)))
 	require.Equal(t, http.StatusCreated, o.replay(t))

@@ -232,6 +232,7 @@ func TestARemovalThatIsKilledAfterAPageLeavesTheWebhookToBeFound(t *testing.T) {
 	o.deleted()
 	tx, err := o.Pool.Begin(t.Context())
 	require.NoError(t, err)
+	defer func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) }() // otherwise the next test would wait
 	// Record takes the same lock.
 	_, err = tx.Exec(t.Context(), "SELECT FROM deliveries WHERE id = $1 FOR NO KEY UPDATE", held.UUID())
 	require.NoError(t, err)

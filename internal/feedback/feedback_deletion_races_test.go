@@ -29,7 +29,7 @@ import (
 
 func TestDeletionsAtTheSameMoment(t *testing.T) {
 	t.Parallel()
-	togetherOn(t, capped.Start(t), map[string]func(*testing.T, *tenant){
+	togetherOn(t, roomy.Start(t), map[string]func(*testing.T, *tenant){
 		"of a board and its new posts, tags and entries": deleteBoardAmid,
 		"of a board and its last post":                   deleteBoardAfterPost,
 		"of a contact and the posts that it is given":    deleteContactAmid,
@@ -398,21 +398,20 @@ func (n *tenant) entry(t *testing.T, id publicid.ChangelogEntry) *db.ChangelogEn
 // meanwhile. The fate of the old post does not matter.
 func TestACommentThatMovedOutlivesThePostThatItWasOn(t *testing.T) {
 	t.Parallel()
-	app := apptest.Start(t, apptest.Options{})
-	n := &tenant{app.Tenant(t)}
+	n := &tenant{inTurns.Start(t).Tenant(t)}
 	for range 5 {
 		posts := n.posts(t, 2)
 		comment := "/v1/comments/" + n.ID(t, "/v1/posts/"+posts[1]+"/comments", object{"body": object{"text": "x"}})
-		answers := n.inTurn(t, posts[1],
+		answers := n.inOrder(t, posts[1],
 			merging(n, posts[0], posts[1]), deleting(n, "/v1/posts/"+posts[1]), deleting(n, comment))
 		only(t, answers, http.StatusOK)
 		n.mergesAreSound(t, posts[:1])
 	}
 }
 
-// inTurn locks a post and sends requests that wait for it, one after the other, so that they queue
+// inOrder locks a post and sends requests that wait for it, one after the other, so that they queue
 // in this order. Then it releases the lock. No other test may use the database.
-func (n *tenant) inTurn(t *testing.T, on string, requests ...request) []apptest.Answer {
+func (n *tenant) inOrder(t *testing.T, on string, requests ...request) []apptest.Answer {
 	t.Helper()
 	waiting := func() (count int) {
 		require.NoError(t, n.App.Pool.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity

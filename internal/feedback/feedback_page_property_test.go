@@ -73,7 +73,7 @@ func TestAListThatChangesIsReadExactly(t *testing.T) {
 			changing(t, n, d, list(t, n, d))
 		}
 	}
-	togetherOn(t, capped.Start(t), tests)
+	togetherOn(t, roomy.Start(t), tests)
 }
 
 // changing reads a list several times while it changes.

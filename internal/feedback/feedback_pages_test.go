@@ -24,7 +24,7 @@ type list struct {
 
 func TestAListIsWalkedFromEndToEnd(t *testing.T) {
 	t.Parallel()
-	togetherOn(t, capped.Start(t), map[string]func(*testing.T, *tenant){
+	togetherOn(t, roomy.Start(t), map[string]func(*testing.T, *tenant){
 		"of boards": func(t *testing.T, n *tenant) {
 			walks(t, n, list{"/v1/boards", func(i int) string {
 				return n.ID(t, "/v1/boards", object{"name": fmt.Sprint(i)})

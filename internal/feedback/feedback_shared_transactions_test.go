@@ -198,8 +198,8 @@ func refusedNeighbours(t *testing.T, n *tenant) {
 func failedNeighbours(t *testing.T, n *tenant) {
 	posts := n.Board(t) + "/posts"
 	_, err := n.App.Pool.Exec(t.Context(), `
-CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'refused'; END $$;
-CREATE TRIGGER refuse BEFORE INSERT ON posts FOR EACH ROW WHEN (NEW.title = 'refused by the database') EXECUTE FUNCTION refuse()`)
+CREATE OR REPLACE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'refused'; END $$;
+CREATE OR REPLACE TRIGGER refuse BEFORE INSERT ON posts FOR EACH ROW WHEN (NEW.title = 'refused by the database') EXECUTE FUNCTION refuse()`)
 	require.NoError(t, err)
 	answers := n.atOnce(t, many, http.MethodPost, posts, func(i int) any {
 		if i%5 == 0 {

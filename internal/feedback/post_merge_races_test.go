@@ -21,7 +21,7 @@ import (
 
 func TestMergesAtTheSameMoment(t *testing.T) {
 	t.Parallel()
-	togetherOn(t, capped.Start(t), map[string]func(*testing.T, *tenant){
+	togetherOn(t, roomy.Start(t), map[string]func(*testing.T, *tenant){
 		"lose no vote and no comment":                            mergeAmid,
 		"lose none that comes by way of a source":                mergeAgainAmid,
 		"keep up with a post that moves on and on":               mergeOnAndOn,

@@ -239,7 +239,7 @@ func (n *tenant) boardName(t *testing.T, board string) string {
 
 func TestRevenueStaysExactUnderConcurrentChanges(t *testing.T) {
 	t.Parallel()
-	togetherOn(t, capped.Start(t), map[string]func(*testing.T, *tenant){"of votes, merges and contacts": revenueAmid})
+	togetherOn(t, roomy.Start(t), map[string]func(*testing.T, *tenant){"of votes, merges and contacts": revenueAmid})
 }
 
 // revenueAmid runs writers that make random changes of revenue, with few posts and contacts.

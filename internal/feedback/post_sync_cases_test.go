@@ -17,6 +17,7 @@ import (
 	"earshot/internal/migrate"
 	"earshot/internal/retention"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 // heldChange changes a post in a transaction of its own, and leaves the transaction open.
@@ -184,7 +185,7 @@ func TestACopyFromBeforeARestoreIsToldSoAndOneFromAfterItMissesNothing(t *testin
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			n := &tenant{inTurns.Start(t).Tenant(t)}
+			n := &tenant{apptest.Start(t, apptest.Options{Alone: true}).Tenant(t)} // the whole database is renumbered
 			n.Post(t)
 			before := newCopy(n, "/v1/posts?"+since)
 			before.catchesUp(t, "/v1/posts?limit=100")

@@ -17,7 +17,7 @@ import (
 
 func TestAContactsVote(t *testing.T) {
 	t.Parallel()
-	togetherOn(t, capped.Start(t), map[string]func(*testing.T, *tenant){
+	togetherOn(t, roomy.Start(t), map[string]func(*testing.T, *tenant){
 		"is put and taken by either id":                                  contactVotes,
 		"makes the contact by identify's rules if it is told to":         newcomerVotes,
 		"makes no contact beyond the plan's cap":                         newcomersOverTheCap,

@@ -144,7 +144,7 @@ func Present(ctx context.Context) []string {
 
 // Look searches for each tool and returns the names of those on the machine.
 func Look(ctx context.Context) (names []string) {
-	// Usually this one start of an interpreter answers for all modules. A second for each would take a second.
+	// Usually one start of an interpreter answers for all modules. A start for each module would take a second.
 	_, all := python(ctx)
 	for _, t := range Tools {
 		if all && strings.HasPrefix(t.Name, pythonPrefix) || t.Found(ctx) {

@@ -1,6 +1,7 @@
 package retention_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -105,6 +106,7 @@ func TestRetentionSkipsLockedRowsWithoutWaiting(t *testing.T) {
 	o.Delivery(aged(month+2*time.Hour), fixture.Ended(deliveryrow.StatusFailed))
 	tx, err := o.Pool.Begin(t.Context())
 	require.NoError(t, err)
+	defer func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) }() // otherwise the next test would wait
 	// A replay takes the same lock on the delivery that it replays.
 	_, err = tx.Exec(t.Context(), "SELECT FROM deliveries WHERE id = $1 FOR KEY SHARE", held.UUID().String())
 	require.NoError(t, err)

@@ -73,6 +73,9 @@ var loadContract = sync.OnceValues(func() (*contract, error) {
 
 // schema returns the schema with a reference. The compiler keeps it.
 func (c *contract) schema(ref string) (*jsonschema.Schema, error) {
+	if ref == "" {
+		return nil, errors.New("a schema of the contract has no name")
+	}
 	c.compiles.Lock()
 	defer c.compiles.Unlock()
 	return c.schemas.Compile("contract.json" + ref)

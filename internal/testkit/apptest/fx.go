@@ -161,9 +161,10 @@ type Shared struct {
 	Environ []string
 	// Mails gives the service a directory for e-mails: Config.MailDir of the App.
 	Mails bool
-	// Database has parameters for the database's URL, for example fixture.FastDeadlocks.
+	// Database is appended to the database's URL, for example fixture.FastDeadlocks.
 	Database string
-	// Turns lets one test at a time use the service, for tests that look at the rows of all organizations.
+	// Turns lets one test at a time use the service, until the test ends. It is for tests that look at the rows of
+	// all organizations. The rows of earlier tests stay. A test must not call Start twice.
 	Turns bool
 
 	turn sync.Mutex

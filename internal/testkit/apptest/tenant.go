@@ -64,7 +64,7 @@ func (n *Tenant) NewKey(t testing.TB, k access.NewAPIKey) string {
 // service remembers keys.
 func (n *Tenant) Limit(t testing.TB, requestsPerMinute int) {
 	t.Helper()
-	n.App.Store.Client().APIKey.Update().SetRateLimit(requestsPerMinute).ExecX(n.Context(t.Context()))
+	require.NoError(t, n.App.Store.Client().APIKey.Update().SetRateLimit(requestsPerMinute).Exec(n.Context(t.Context())))
 }
 
 // Answer is the result of Do.
