@@ -82,6 +82,18 @@ func (c *contract) check(ref string, value any) error {
 	return schema.Validate(value)
 }
 
+// The schemas are compiled when an answer needs them, so another test may not meet a mistake.
+func TestEverySchemaOfTheContractCompiles(t *testing.T) {
+	t.Parallel()
+	c := load(t)
+	compiling.Lock()
+	defer compiling.Unlock()
+	for name := range c.Components.Schemas {
+		_, err := c.compiler.Compile("openapi.json#/components/schemas/" + name)
+		require.NoError(t, err, name)
+	}
+}
+
 type operation struct {
 	*openapi3.Operation
 	method, path string
