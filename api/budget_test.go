@@ -10,8 +10,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"earshot/ent/db/apikey"
-	"earshot/internal/access"
 	"earshot/internal/testkit/apptest"
 )
 
@@ -95,9 +93,8 @@ func budgetOfRefusedRequests(t *testing.T, app *apptest.App) {
 
 func budgetOfAKey(t *testing.T, app *apptest.App) {
 	n := app.Tenant(t)
-	key := n.NewKey(t, access.NewAPIKey{Name: "busy", Scope: "read"})
-	app.Store.Client().APIKey.Update().Where(apikey.Name("busy")).SetRateLimit(50).ExecX(n.Context(t.Context()))
-	a := n.Do(t, http.MethodGet, "/v1/me", nil, "Authorization", "Bearer "+key)
+	n.Limit(t, 50)
+	a := n.Do(t, http.MethodGet, "/v1/me", nil)
 	require.Equal(t, 50, number(t, a, "X-RateLimit-Limit"))
 	require.Equal(t, 49, number(t, a, "X-RateLimit-Remaining"))
 }

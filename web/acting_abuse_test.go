@@ -150,7 +150,7 @@ func otherSites(t *testing.T, v *visitor) {
 
 func TestAnEndUserHasToWaitAfterTooManyForms(t *testing.T) {
 	t.Parallel()
-	v := newVisitor(t, published.Start(t))
+	v := newVisitor(t, published.Start(t).Tenant(t))
 	v.post(t, "Dark mode", nil)
 	for range 60 {
 		v.fill(t, v.at+"/dark-mode/-/vote", v.filled(v.address("bot"), "topic", "x"))
@@ -170,7 +170,7 @@ func TestAnEndUserHasToWaitAfterTooManyForms(t *testing.T) {
 
 func TestLinksLeadWhereTheOperatorSaysAndNowhereElse(t *testing.T) {
 	t.Parallel()
-	v := newVisitor(t, published.Start(t))
+	v := newVisitor(t, published.Start(t).Tenant(t))
 	v.post(t, "Dark mode", nil)
 	v.fill(t, v.at+"/dark-mode/-/vote", v.filled(v.address("ada")), "X-Forwarded-Host", "evil.example")
 	require.Eventually(t, func() bool { return len(v.letters(t, v.address("ada"))) == 1 }, testkit.Wait, testkit.Tick)

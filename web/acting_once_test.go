@@ -47,7 +47,7 @@ func pressedTwice(t *testing.T, v *visitor) {
 
 func TestAConfirmationSucceedsDespiteALaterFailure(t *testing.T) {
 	t.Parallel()
-	v := newVisitor(t, unpublished(t))
+	v := newVisitor(t, unpublished(t).Tenant(t))
 	post := v.post(t, "Dark mode", nil)
 	v.fill(t, v.at+"/dark-mode/-/vote", v.filled(v.address("ada")))
 	link, _ := v.link(t, v.address("ada"), 1)

@@ -63,7 +63,7 @@ func optIns(t *testing.T, v *visitor) {
 
 func TestAtTheContactCapAnInteractionCountsAndTheContactIsLeftOut(t *testing.T) {
 	t.Parallel()
-	v := &visitor{tenant: newTenant(published.Start(t).TenantOn(t, "free")).public(t)}
+	v := newVisitor(t, published.Start(t).TenantOn(t, "free"))
 	v.ID(t, "/v1/contacts", object{"email": "first@example.com"})
 	id := v.post(t, "Dark mode", nil)
 	v.fill(t, v.at+"/dark-mode/-/vote", v.filled(v.address("ada")))

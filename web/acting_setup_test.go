@@ -39,9 +39,10 @@ type visitor struct {
 	cookie *http.Cookie
 }
 
-func newVisitor(t *testing.T, app *apptest.App) *visitor {
+// newVisitor gives the organization a public board.
+func newVisitor(t *testing.T, n *apptest.Tenant) *visitor {
 	t.Helper()
-	return &visitor{tenant: newTenant(app.Tenant(t)).public(t)}
+	return &visitor{tenant: newTenant(n).public(t)}
 }
 
 // unpublished starts a service without a public origin, which writes its e-mails to a directory. All visitors come
@@ -49,17 +50,6 @@ func newVisitor(t *testing.T, app *apptest.App) *visitor {
 func unpublished(t *testing.T) *apptest.App {
 	t.Helper()
 	return apptest.Start(t, apptest.Options{Worker: true, Environ: []string{"EARSHOT_MAIL_DIR=" + t.TempDir()}})
-}
-
-// mailed runs tests of visitors to organizations of their own.
-func mailed(t *testing.T, app *apptest.App, tests map[string]func(*testing.T, *visitor)) {
-	t.Helper()
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			test(t, newVisitor(t, app))
-		})
-	}
 }
 
 // do sends a request as the browser does.

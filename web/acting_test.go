@@ -11,11 +11,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 func TestAnEndUser(t *testing.T) {
 	t.Parallel()
-	mailed(t, unpublished(t), map[string]func(*testing.T, *visitor){
+	apptest.Together(t, unpublished(t), newVisitor, map[string]func(*testing.T, *visitor){
 		"votes by a link in an e-mail, once, and the webhook hears of it":             votesByMail,
 		"posts and comments by links, as a guest":                                     postsAndComments,
 		"isn't asked again on the browser, and takes the vote back":                   knownOnTheBrowser,

@@ -68,7 +68,7 @@ func TestAFloodOfOneClientKeepsNoOtherOrganizationFromItsPages(t *testing.T) {
 	app := apptest.Start(t, apptest.Options{Worker: true, Environ: []string{
 		"EARSHOT_MAIL_DIR=" + t.TempDir(), "EARSHOT_PUBLIC_ORIGIN=" + mailOrigin, proxies,
 	}})
-	theirs := newReader(t, app)
+	theirs := newReader(t, app.Tenant(t))
 	attacked := newTenant(app.Tenant(t)).public(t)
 	var posts []string
 	for i := range 3 {

@@ -29,24 +29,12 @@ type reader struct {
 	unsubscribe, preferences string
 }
 
-// readers runs tests of readers of organizations that send e-mails to end-users.
-func readers(t *testing.T, tests map[string]func(*testing.T, *reader)) {
-	t.Helper()
-	app := published.Start(t)
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			test(t, newReader(t, app))
-		})
-	}
-}
-
 // newReader makes an organization with a reader.
-func newReader(t *testing.T, app *apptest.App) *reader {
+func newReader(t *testing.T, n *apptest.Tenant) *reader {
 	t.Helper()
-	r := &reader{visitor: &visitor{tenant: newTenant(app.Tenant(t))}}
+	r := &reader{visitor: &visitor{tenant: newTenant(n)}}
 	on := true
-	updated, err := app.Access.ArrangeOrganization(r.Context(t.Context()), access.OrganizationPatch{SubscriberMails: &on, SubscriberMailsAllowed: &on})
+	updated, err := n.App.Access.ArrangeOrganization(r.Context(t.Context()), access.OrganizationPatch{SubscriberMails: &on, SubscriberMailsAllowed: &on})
 	require.NoError(t, err)
 	r.Organization = updated.Organization
 	r.public(t)
@@ -117,7 +105,7 @@ func (r *reader) subscriber(t *testing.T) object {
 
 func TestReadersManageTheirEMailPreferences(t *testing.T) {
 	t.Parallel()
-	readers(t, map[string]func(*testing.T, *reader){
+	apptest.Together(t, published.Start(t), newReader, map[string]func(*testing.T, *reader){
 		"one click ends them, from wherever it comes":                  oneClick,
 		"following a link changes nothing":                             followed,
 		"a choice holds, and can be taken back":                        chosen,

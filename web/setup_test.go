@@ -51,7 +51,7 @@ func newTenant(n *apptest.Tenant) *tenant {
 
 func together(t *testing.T, tests map[string]func(*testing.T, *tenant)) {
 	t.Helper()
-	apptest.Together(t, apptest.Start(t, apptest.Options{}), newTenant, tests)
+	apptest.Together(t, apptest.Start(t, apptest.Options{}), func(_ *testing.T, n *apptest.Tenant) *tenant { return newTenant(n) }, tests)
 }
 
 // public gives the organization a slug and a public board.

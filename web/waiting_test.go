@@ -6,11 +6,13 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"earshot/internal/testkit/apptest"
 )
 
 func TestAModeratedTextAppearsOnlyAfterApproval(t *testing.T) {
 	t.Parallel()
-	mailed(t, published.Start(t), map[string]func(*testing.T, *visitor){
+	apptest.Together(t, published.Start(t), newVisitor, map[string]func(*testing.T, *visitor){
 		"as the form, the link's page and the page behind the button say": waitsByMail,
 		"as a known visitor reads":                                        waitsOfTheKnown,
 		"and is on no page before":                                        waitsOnNoPage,
@@ -136,7 +138,7 @@ func blockedWordWaits(t *testing.T, v *visitor) {
 
 func TestADisposableAddressIsToldAtItsFieldThatItCantBeUsed(t *testing.T) {
 	t.Parallel()
-	v := newVisitor(t, published.Start(t))
+	v := newVisitor(t, published.Start(t).Tenant(t))
 	unchanged := v.Watch(t)
 	a := v.do(t, http.MethodPost, v.at+"/-/new", v.filled("ada@eu.mailinator.example", "title", ""))
 	require.Equal(t, http.StatusUnprocessableEntity, a.StatusCode)

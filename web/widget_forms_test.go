@@ -13,11 +13,12 @@ import (
 
 	"earshot/internal/access"
 	"earshot/internal/testkit"
+	"earshot/internal/testkit/apptest"
 )
 
 func TestFormsInTheWidgetsFrame(t *testing.T) {
 	t.Parallel()
-	mailed(t, published.Start(t), map[string]func(*testing.T, *visitor){
+	apptest.Together(t, published.Start(t), newVisitor, map[string]func(*testing.T, *visitor){
 		"take posts, votes and comments, which count once their links were used": frameActs,
 		"ignore the browser's cookie, so every action needs a link":              frameKnowsNobody,
 		"may be shown by pages of the origins that were allowed, alone":          frameFormAncestors,

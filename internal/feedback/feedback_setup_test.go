@@ -30,7 +30,7 @@ func together(t *testing.T, tests map[string]func(*testing.T, *tenant)) {
 
 func togetherOn(t *testing.T, app *apptest.App, tests map[string]func(*testing.T, *tenant)) {
 	t.Helper()
-	apptest.Together(t, app, func(n *apptest.Tenant) *tenant { return &tenant{n} }, tests)
+	apptest.Together(t, app, func(_ *testing.T, n *apptest.Tenant) *tenant { return &tenant{n} }, tests)
 }
 
 // on returns a tenant on another plan in the same service.

@@ -19,7 +19,7 @@ var sending = apptest.Shared{Worker: true}
 
 func together(t *testing.T, tests map[string]func(*testing.T, *tenant)) {
 	t.Helper()
-	apptest.Together(t, apptest.Start(t, apptest.Options{}), func(n *apptest.Tenant) *tenant { return &tenant{n} }, tests)
+	apptest.Together(t, apptest.Start(t, apptest.Options{}), func(_ *testing.T, n *apptest.Tenant) *tenant { return &tenant{n} }, tests)
 }
 
 // on makes a tenant on another plan in the same service.

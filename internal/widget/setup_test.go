@@ -23,7 +23,7 @@ type tenant struct{ *apptest.Tenant }
 
 func together(t *testing.T, tests map[string]func(*testing.T, *tenant)) {
 	t.Helper()
-	apptest.Together(t, apptest.Start(t, apptest.Options{}), func(n *apptest.Tenant) *tenant { return &tenant{n} }, tests)
+	apptest.Together(t, apptest.Start(t, apptest.Options{}), func(_ *testing.T, n *apptest.Tenant) *tenant { return &tenant{n} }, tests)
 }
 
 // secret is a secret of the widget with its id.

@@ -12,12 +12,12 @@ type Object = map[string]any
 
 // Together runs tests in parallel against one service. Each test gets its own organization,
 // converted by wrap.
-func Together[T any](t *testing.T, app *App, wrap func(*Tenant) T, tests map[string]func(*testing.T, T)) {
+func Together[T any](t *testing.T, app *App, wrap func(*testing.T, *Tenant) T, tests map[string]func(*testing.T, T)) {
 	t.Helper()
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			test(t, wrap(app.Tenant(t)))
+			test(t, wrap(t, app.Tenant(t)))
 		})
 	}
 }
