@@ -49,9 +49,9 @@ SELECT b.*, ARRAY(
     ORDER BY slug LIMIT 1
   ) p WHERE w.board_id = b.id
 ), ARRAY(
-  SELECT c.id FROM (SELECT DISTINCT unnest((SELECT $4::uuid[])) AS id ORDER BY id) w, LATERAL (
+  SELECT c.id FROM unnest((SELECT $4::uuid[])) w(id), LATERAL (
     SELECT id FROM contacts WHERE id = w.id AND organization_id IS NOT DISTINCT FROM $1 LIMIT 1 FOR KEY SHARE%[1]s) c
-) FROM (SELECT DISTINCT unnest((SELECT $2::uuid[])) AS id ORDER BY id) w, LATERAL (
+) FROM unnest((SELECT $5::uuid[])) w(id), LATERAL (
   SELECT ` + strings.Join(board.Columns, ", ") + ` FROM boards
   WHERE id = w.id AND organization_id IS NOT DISTINCT FROM $1 LIMIT 1 FOR KEY SHARE%[1]s
 ) b`
@@ -70,7 +70,7 @@ func KeepPostPlaces(
 	var b db.Board
 	var taken []string
 	var kept []publicid.Contact
-	err := postgres.QueryTx(ctx, tx, postgres.EachRow(append(fieldsOf(&b, board.Columns), &taken, &kept), func() {
+	err := postgres.QueryTx(ctx, tx, postgres.EachRow(append(boardFields.in(&b), &taken, &kept), func() {
 		on := b
 		found.Boards[b.ID] = &on
 		for _, slug := range taken {
@@ -79,7 +79,7 @@ func KeepPostPlaces(
 		for _, contact := range kept { // the same for each board
 			found.Contacts[contact] = true
 		}
-	}), fmt.Sprintf(keepPostPlacesSQL, postgres.SkipLocked(skipHeld)), postgres.UUIDs(boards), names, postgres.UUIDs(contacts))
+	}), fmt.Sprintf(keepPostPlacesSQL, postgres.SkipLocked(skipHeld)), postgres.UUIDs(boards), names, postgres.UUIDSet(contacts), postgres.UUIDSet(boards))
 	if err != nil {
 		return nil, errors.Wrap(err, "keep the boards and contacts")
 	}
@@ -95,7 +95,7 @@ var lockedColumns = slices.DeleteFunc(slices.Clone(post.Columns), func(column st
 // boards are as of the begin of the statement, which may wait for the posts (lockVisitorsPlace).
 var lockPlacesSQL = `
 WITH asked AS (
-  SELECT DISTINCT unnest((SELECT $2::uuid[])) AS id
+  SELECT unnest((SELECT $2::uuid[])) AS id
 ), wanted AS (
   SELECT id FROM asked UNION
   SELECT m.* FROM asked a, LATERAL (SELECT merged_into_id FROM posts WHERE id = a.id AND organization_id IS NOT DISTINCT FROM $1 LIMIT 1) m
@@ -116,26 +116,45 @@ func LockPlaces(
 	found := make(map[publicid.Post]Place, len(ids))
 	var p db.Post
 	var b db.Board
-	columns := append(fieldsOf(&p, lockedColumns), fieldsOf(&b, board.Columns)...)
+	columns := append(lockedFields.in(&p), boardFields.in(&b)...)
 	err := postgres.QueryTx(ctx, tx, postgres.EachRow(columns, func() {
 		on, of := p, b
 		found[p.ID] = Place{&on, &of}
-	}), fmt.Sprintf(lockPlacesSQL, postgres.SkipLocked(skipHeld)), postgres.UUIDs(ids))
+	}), fmt.Sprintf(lockPlacesSQL, postgres.SkipLocked(skipHeld)), postgres.UUIDSet(ids))
 	if err != nil {
 		return nil, errors.Wrap(err, "lock the posts")
 	}
 	return found, nil
 }
 
-// fieldsOf returns pointers to the fields of an Ent row that hold the columns, for a scan.
-func fieldsOf(row any, columns []string) []any {
-	fields, of := make([]any, len(columns)), reflect.ValueOf(row).Elem()
+// columnFields are the indices of the fields that hold columns in an Ent row.
+type columnFields [][]int
+
+// fieldsOf finds the fields of an Ent row by the names of its columns. It is called once for each query,
+// because a search by name takes more time than the scan of a row.
+func fieldsOf[Row any](columns []string) columnFields {
+	fields, row := make(columnFields, len(columns)), reflect.TypeFor[Row]()
 	for i, column := range columns {
 		named := func(field string) bool { return strings.EqualFold(field, strings.ReplaceAll(column, "_", "")) }
-		fields[i] = of.FieldByNameFunc(named).Addr().Interface()
+		field, ok := row.FieldByNameFunc(named)
+		if !ok {
+			panic("no field has the column " + column) // at the start of each program and test
+		}
+		fields[i] = field.Index
 	}
 	return fields
 }
+
+// in returns pointers to the fields of a row, for a scan. The row is a pointer.
+func (f columnFields) in(row any) []any {
+	pointers, of := make([]any, len(f)), reflect.ValueOf(row).Elem()
+	for i, index := range f {
+		pointers[i] = of.FieldByIndex(index).Addr().Interface()
+	}
+	return pointers
+}
+
+var boardFields, lockedFields = fieldsOf[db.Board](board.Columns), fieldsOf[db.Post](lockedColumns)
 
 // PostCount is a change of a post's counters. At is the time of the activity, or nil for none.
 type PostCount struct {
