@@ -8,13 +8,13 @@ import (
 
 	"entgo.io/ent/dialect/sql"
 	"github.com/go-faster/errors"
-	"github.com/google/uuid"
 
 	"earshot/ent/db"
 	"earshot/ent/db/contact"
 	"earshot/ent/db/predicate"
 	"earshot/internal/change"
 	"earshot/internal/page"
+	"earshot/internal/postgres"
 	"earshot/internal/problem"
 	"earshot/internal/publicid"
 )
@@ -116,7 +116,7 @@ func (s *Service) Contacts(ctx context.Context, in ContactQuery) (page.Page[*db.
 	} else {
 		rows, stopped, err = page.Search[predicate.Contact, *ListedContact]{
 			List: list, Order: sorted.order, Match: contactMatches(*in.Q), Query: query,
-			Holding: func(ctx context.Context, limit int) ([]uuid.UUID, error) {
+			Holding: func(ctx context.Context, limit int) (postgres.UuidArray, error) {
 				return contactsHolding(ctx, s.store, *in.Q, limit)
 			},
 		}.First(ctx, limit+1)

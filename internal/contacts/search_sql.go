@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"entgo.io/ent/dialect/sql"
-	"github.com/google/uuid"
 
 	"earshot/ent/db/contact"
 	"earshot/ent/db/predicate"
@@ -31,7 +30,7 @@ SELECT contact_id FROM found LIMIT $3`
 
 // contactsHolding asks the index for the contacts of an organization that may
 // match, in no order.
-func contactsHolding(ctx context.Context, s *postgres.DB, q string, limit int) ([]uuid.UUID, error) {
+func contactsHolding(ctx context.Context, s *postgres.DB, q string, limit int) (postgres.UuidArray, error) {
 	return page.Holding(ctx, s, contactsHoldingSQL, q, limit)
 }
 

@@ -7,7 +7,6 @@ import (
 
 	"entgo.io/ent/dialect/sql"
 	"github.com/go-faster/errors"
-	"github.com/google/uuid"
 
 	"earshot/ent/db"
 	"earshot/ent/db/board"
@@ -31,7 +30,7 @@ type Post struct {
 
 // Post loads one post.
 func (s *Service) Post(ctx context.Context, id publicid.Post) (*Post, error) {
-	found, err := PostPages.Whole(ctx, s.store, []uuid.UUID{id.UUID()})
+	found, err := PostPages.Whole(ctx, s.store, postgres.UuidArray{postgres.UUID(id)})
 	if err != nil {
 		return nil, errors.Wrap(err, "load the post")
 	}

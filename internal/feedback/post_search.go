@@ -4,10 +4,9 @@ import (
 	"context"
 	"slices"
 
-	"github.com/google/uuid"
-
 	"earshot/ent/db/predicate"
 	"earshot/internal/page"
+	"earshot/internal/postgres"
 	"earshot/internal/publicid"
 )
 
@@ -29,7 +28,7 @@ func (s *Service) search(on publicid.Board, in checkedPostQuery, part part) page
 				Where: where, Order: list.Order, Also: list.Also, Limit: limit, Offset: offset, Most: page.FirstRead,
 			})
 		},
-		Holding: func(ctx context.Context, limit int) ([]uuid.UUID, error) {
+		Holding: func(ctx context.Context, limit int) (postgres.UuidArray, error) {
 			return PostsHolding(ctx, s.store, on, in.q, part, limit)
 		},
 	}

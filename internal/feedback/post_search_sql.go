@@ -6,7 +6,6 @@ import (
 
 	"entgo.io/ent/dialect"
 	"entgo.io/ent/dialect/sql"
-	"github.com/google/uuid"
 
 	"earshot/ent/db/post"
 	"earshot/ent/db/predicate"
@@ -85,7 +84,7 @@ WHERE numnode(w.wanted) > 0 AND %s AND d.%s @@ (w.wanted && ('''board ' || $3::u
 SELECT post_id FROM found LIMIT $4`
 
 // PostsHolding asks the index for the posts of a board that match, in no order.
-func PostsHolding(ctx context.Context, s *postgres.DB, on publicid.Board, q string, in part, limit int) ([]uuid.UUID, error) {
+func PostsHolding(ctx context.Context, s *postgres.DB, on publicid.Board, q string, in part, limit int) (postgres.UuidArray, error) {
 	column := "words"
 	if in == title {
 		column = "title"

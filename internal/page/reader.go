@@ -11,7 +11,6 @@ import (
 	"entgo.io/ent/dialect"
 	"entgo.io/ent/dialect/sql"
 	"github.com/go-faster/errors"
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 
@@ -171,7 +170,7 @@ func ofOrganization(s *sql.Selector) *sql.Predicate {
 }
 
 // Whole reads the rows with these ids that belong to the organization, in any order.
-func (r Reader[T, P]) Whole(ctx context.Context, s *postgres.DB, ids []uuid.UUID) ([]*T, error) {
+func (r Reader[T, P]) Whole(ctx context.Context, s *postgres.DB, ids postgres.UuidArray) ([]*T, error) {
 	return r.read(ctx, s, r.columns, 0, r.whole, ids)
 }
 

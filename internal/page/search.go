@@ -4,7 +4,8 @@ import (
 	"context"
 
 	"entgo.io/ent/dialect/sql"
-	"github.com/google/uuid"
+
+	"earshot/internal/postgres"
 )
 
 // MaxSearch is the maximum length of a search (docs/decisions/lists-and-search.md).
@@ -17,7 +18,7 @@ type Search[P ~func(*sql.Selector), T any] struct {
 	Order string
 	Match P
 	// Holding asks the index for rows that may match, up to a limit.
-	Holding func(ctx context.Context, limit int) ([]uuid.UUID, error)
+	Holding func(ctx context.Context, limit int) (postgres.UuidArray, error)
 	// Query reads rows in the list's order.
 	Query func(ctx context.Context, limit, offset int, where ...P) ([]T, error)
 }

@@ -7,9 +7,9 @@ import (
 	"entgo.io/ent/dialect"
 	"entgo.io/ent/dialect/sql"
 	"github.com/go-faster/errors"
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"earshot/internal/postgres"
 )
@@ -47,12 +47,12 @@ const (
 )
 
 // Holding runs a query for the ids of rows that match a search. Postgres plans it for its arguments.
-func Holding(ctx context.Context, s *postgres.DB, query string, args ...any) ([]uuid.UUID, error) {
+func Holding(ctx context.Context, s *postgres.DB, query string, args ...any) (postgres.UuidArray, error) {
 	rows, err := s.Query(ctx, query, append([]any{pgx.QueryExecModeCacheDescribe}, args...)...)
 	if err != nil {
 		return nil, errors.Wrap(err, "search")
 	}
-	ids, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
+	ids, err := pgx.CollectRows(rows, pgx.RowTo[pgtype.UUID])
 	if err != nil {
 		return nil, errors.Wrap(err, "search")
 	}
@@ -62,7 +62,7 @@ func Holding(ctx context.Context, s *postgres.DB, query string, args ...any) ([]
 // oneOf selects the rows with these ids, of which there may be thousands. It takes the place of the
 // table, so that Postgres looks the rows up by id before it checks other conditions. The planner
 // overestimates how selective a cursor is, and would otherwise read the rest of the list.
-func oneOf(ids []uuid.UUID) func(*sql.Selector) {
+func oneOf(ids postgres.UuidArray) func(*sql.Selector) {
 	return inPlaceOfTable(func(rows *sql.Selector) {
 		rows.Where(sql.P(func(b *sql.Builder) {
 			b.Ident(rows.C("id")).WriteString(" = ANY (").Arg(ids).WriteString("::uuid[])")
