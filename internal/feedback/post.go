@@ -30,14 +30,14 @@ type Post struct {
 
 // Post loads one post.
 func (s *Service) Post(ctx context.Context, id publicid.Post) (*Post, error) {
-	found, err := PostPages.Whole(ctx, s.store, postgres.UuidArray{postgres.UUID(id)})
+	found, err := PostPages.One(ctx, s.store, postgres.UUID(id))
 	if err != nil {
 		return nil, errors.Wrap(err, "load the post")
 	}
-	if len(found) == 0 || found[0].DeletedAt != nil {
+	if found == nil || found.DeletedAt != nil {
 		return nil, problem.Missing("post")
 	}
-	return wholePost(found[0]), nil
+	return wholePost(found), nil
 }
 
 func wholePost(p *listedPost) *Post { return &Post{Post: &p.Post, TagIDs: p.TagIDs} }

@@ -56,8 +56,8 @@ type Reader[T any, P ~func(*sql.Selector)] struct {
 	// statement has placeholders for the order of the rows, the number of bytes of large
 	// columns to read, the list, and its further columns.
 	statement string
-	// whole reads rows of an organization by their ids.
-	whole string
+	// one reads a row of an organization by its id.
+	one string
 }
 
 // Expression is a computed column. Its SQL may refer to the table.
@@ -86,9 +86,7 @@ func NewReader[T any, P ~func(*sql.Selector)](table string, columns, large []str
 			panic(fmt.Sprintf("%s has no field for the column %s", reflect.TypeFor[T](), column))
 		}
 	}
-	// The array is selected as in seeSQL.
-	r.whole = fmt.Sprintf("SELECT %[2]s, 0::bigint FROM unnest((SELECT $2::uuid[])) w(wanted), LATERAL ("+
-		"SELECT * FROM %[1]s WHERE organization_id = $1 AND id = w.wanted LIMIT 1) %[1]s", table, strings.Join(plain, ", "))
+	r.one = fmt.Sprintf("SELECT %s, 0::bigint FROM %s WHERE organization_id = $1 AND id = $2", strings.Join(plain, ", "), table)
 	// The statement measures rows only after the LIMIT. To measure a row that is only sorted or
 	// skipped, the database would have to read all of it.
 	r.statement = strings.NewReplacer("@so_far", fmt.Sprintf("(sum(%s) OVER list)::bigint", strings.Join(sizes, " + "))).Replace(
@@ -169,9 +167,13 @@ func ofOrganization(s *sql.Selector) *sql.Predicate {
 	return sql.P(func(b *sql.Builder) { b.Ident(s.C(postgres.OrganizationColumn)).WriteString(" = $1") })
 }
 
-// Whole reads the rows with these ids that belong to the organization, in any order.
-func (r Reader[T, P]) Whole(ctx context.Context, s *postgres.DB, ids postgres.UuidArray) ([]*T, error) {
-	return r.read(ctx, s, r.columns, 0, r.whole, ids)
+// One reads the row with this id that belongs to the organization. It returns nil if there is none.
+func (r Reader[T, P]) One(ctx context.Context, s *postgres.DB, id pgtype.UUID) (*T, error) {
+	found, err := r.read(ctx, s, r.columns, 0, r.one, id)
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	return found[0], nil
 }
 
 // read runs a query.
