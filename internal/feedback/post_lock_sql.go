@@ -3,7 +3,6 @@ package feedback
 import (
 	"context"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -70,7 +69,7 @@ func KeepPostPlaces(
 	var b db.Board
 	var taken []string
 	var kept []publicid.Contact
-	err := postgres.QueryTx(ctx, tx, postgres.EachRow(append(boardFields.in(&b), &taken, &kept), func() {
+	err := postgres.QueryTx(ctx, tx, postgres.EachRow(append(boardFields.In(&b, board.Columns), &taken, &kept), func() {
 		on := b
 		found.Boards[b.ID] = &on
 		for _, slug := range taken {
@@ -116,7 +115,7 @@ func LockPlaces(
 	found := make(map[publicid.Post]Place, len(ids))
 	var p db.Post
 	var b db.Board
-	columns := append(lockedFields.in(&p), boardFields.in(&b)...)
+	columns := append(postFields.In(&p, lockedColumns), boardFields.In(&b, board.Columns)...)
 	err := postgres.QueryTx(ctx, tx, postgres.EachRow(columns, func() {
 		on, of := p, b
 		found[p.ID] = Place{&on, &of}
@@ -127,34 +126,7 @@ func LockPlaces(
 	return found, nil
 }
 
-// columnFields are the indices of the fields that hold columns in an Ent row.
-type columnFields [][]int
-
-// fieldsOf finds the fields of an Ent row by the names of its columns. It is called once for each query,
-// because a search by name takes more time than the scan of a row.
-func fieldsOf[Row any](columns []string) columnFields {
-	fields, row := make(columnFields, len(columns)), reflect.TypeFor[Row]()
-	for i, column := range columns {
-		named := func(field string) bool { return strings.EqualFold(field, strings.ReplaceAll(column, "_", "")) }
-		field, ok := row.FieldByNameFunc(named)
-		if !ok {
-			panic("no field has the column " + column) // at the start of each program and test
-		}
-		fields[i] = field.Index
-	}
-	return fields
-}
-
-// in returns pointers to the fields of a row, for a scan. The row is a pointer.
-func (f columnFields) in(row any) []any {
-	pointers, of := make([]any, len(f)), reflect.ValueOf(row).Elem()
-	for i, index := range f {
-		pointers[i] = of.FieldByIndex(index).Addr().Interface()
-	}
-	return pointers
-}
-
-var boardFields, lockedFields = fieldsOf[db.Board](board.Columns), fieldsOf[db.Post](lockedColumns)
+var boardFields, postFields = postgres.FieldsOf[db.Board](), postgres.FieldsOf[db.Post]()
 
 // PostCount is a change of a post's counters. At is the time of the activity, or nil for none.
 type PostCount struct {

@@ -52,7 +52,7 @@ func (e *Extent) extent() *Extent { return e }
 type Reader[T any, P ~func(*sql.Selector)] struct {
 	table   string
 	columns []string
-	fields  map[string][]int
+	fields  postgres.Fields
 	// statement has placeholders for the order of the rows, the number of bytes of large
 	// columns to read, the list, and its further columns.
 	statement string
@@ -66,7 +66,7 @@ type Expression struct{ Column, SQL string }
 // NewReader makes a Reader for the table and columns of an entity of Ent. Columns of
 // text, JSON or bytes that may be large are also listed in large.
 func NewReader[T any, P ~func(*sql.Selector)](table string, columns, large []string, also ...Expression) Reader[T, P] {
-	r := Reader[T, P]{table: table, fields: fieldsOf(reflect.TypeFor[T]())}
+	r := Reader[T, P]{table: table, fields: postgres.FieldsOf[T]()}
 	var plain, read, sizes []string
 	for _, column := range columns {
 		as := table + "." + column
@@ -233,24 +233,4 @@ type textOrNothing string
 func (t *textOrNothing) ScanText(v pgtype.Text) error {
 	*t = textOrNothing(v.String)
 	return nil
-}
-
-// fieldsOf maps the names of columns to the fields of a struct, including those of embedded structs.
-func fieldsOf(row reflect.Type) map[string][]int {
-	fields := map[string][]int{}
-	for _, f := range reflect.VisibleFields(row) {
-		if f.IsExported() && !f.Anonymous {
-			fields[fieldColumn(f)] = f.Index
-		}
-	}
-	return fields
-}
-
-// fieldColumn is the name in the field's json tag, which Ent sets, or the field's name in lower
-// case.
-func fieldColumn(f reflect.StructField) string {
-	if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
-		return name
-	}
-	return strings.ToLower(f.Name)
 }

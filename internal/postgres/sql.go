@@ -3,7 +3,9 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/go-faster/errors"
 	"github.com/google/uuid"
@@ -151,6 +153,38 @@ func EachRow(destinations []any, one func()) func(pgx.Rows) error {
 		_, err := pgx.ForEachRow(rows, destinations, func() error { one(); return nil })
 		return err
 	}
+}
+
+// Fields are the indices of the fields of a struct that hold columns, by the names of the columns.
+type Fields map[string][]int
+
+// FieldsOf finds the fields of a row, including those of embedded structs. The name of a column is in the
+// field's json tag, which Ent sets, or it is the field's name in lower case. A caller keeps the result, because
+// the search takes more time than the scan of a row.
+func FieldsOf[Row any]() Fields {
+	fields := Fields{}
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[Row]()) {
+		if f.IsExported() && !f.Anonymous {
+			fields[columnOf(f)] = f.Index
+		}
+	}
+	return fields
+}
+
+func columnOf(f reflect.StructField) string {
+	if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
+		return name
+	}
+	return strings.ToLower(f.Name)
+}
+
+// In returns pointers to the fields of a row that hold the columns, for a scan. The row is a pointer.
+func (f Fields) In(row any, columns []string) []any {
+	pointers, of := make([]any, len(columns)), reflect.ValueOf(row).Elem()
+	for i, column := range columns {
+		pointers[i] = of.FieldByIndex(f[column]).Addr().Interface()
+	}
+	return pointers
 }
 
 // All is for QueryTx. It appends the rows to a slice; scan reads one of them.
